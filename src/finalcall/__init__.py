@@ -1,0 +1,103 @@
+"""finalcall: every tool call that a model's stream announces is settled exactly once.
+
+Put it between a model's event stream and the code that runs its tool calls. A call that is proved
+whole is a `Dispatchable`; anything else is a `SchemaError`, which can be answered to the model, or
+a `Failed`, which says how far the call got and why.
+"""
+
+from __future__ import annotations
+
+from finalcall.accumulator import Accumulator, Buffer
+from finalcall.aio import AsyncTurn
+from finalcall.ending import Ending, TurnVerdict
+from finalcall.errors import ProviderFault, StreamEndedEarly, StreamIdle
+from finalcall.events import (
+    Anomaly,
+    ArgumentsDelta,
+    ArgumentsRestated,
+    Call,
+    CallAnnounced,
+    CallCompleted,
+    CallKind,
+    CallSettled,
+    CallWithdrawn,
+    Event,
+    ExternalCall,
+    ExternalCallChanged,
+    ExternalState,
+    MessageStopped,
+    Other,
+    PreviewChanged,
+    ReasoningDelta,
+    StreamFault,
+    StreamQuiet,
+    TextDelta,
+)
+from finalcall.finalize import finalize
+from finalcall.idle import Idle
+from finalcall.lifecycle import State
+from finalcall.limits import Limits
+from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, SchemaError, Violation
+from finalcall.providers import UnrecognisedStream
+from finalcall.results import ToolResult
+from finalcall.settle import asettle, settle
+from finalcall.settler import Settler, Stats
+from finalcall.stop_reasons import StopReason, Verdict
+from finalcall.tools import Tool, ToolSet
+from finalcall.turn import Turn
+from finalcall.usage import Usage
+from finalcall.version import __version__
+
+__all__ = [
+    "Accumulator",
+    "Anomaly",
+    "ArgumentsDelta",
+    "ArgumentsRestated",
+    "AsyncTurn",
+    "Buffer",
+    "Call",
+    "CallAnnounced",
+    "CallCompleted",
+    "CallKind",
+    "CallSettled",
+    "CallWithdrawn",
+    "Cause",
+    "Dispatchable",
+    "Ending",
+    "Event",
+    "ExternalCall",
+    "ExternalCallChanged",
+    "ExternalState",
+    "Failed",
+    "Idle",
+    "Limits",
+    "MessageStopped",
+    "Other",
+    "Outcome",
+    "PreviewChanged",
+    "ProviderFault",
+    "ReasoningDelta",
+    "SchemaError",
+    "Settler",
+    "State",
+    "Stats",
+    "StopReason",
+    "StreamEndedEarly",
+    "StreamFault",
+    "StreamIdle",
+    "StreamQuiet",
+    "TextDelta",
+    "Tool",
+    "ToolResult",
+    "ToolSet",
+    "Turn",
+    "TurnVerdict",
+    "UnrecognisedStream",
+    "Usage",
+    "Verdict",
+    "Violation",
+    "__version__",
+    "asettle",
+    "finalize",
+    "settle",
+]

@@ -1,0 +1,52 @@
+"""How a turn ended, and what its caller can do next: both read from tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, SchemaError
+from finalcall.stop_reasons import StopReason, Verdict
+
+TurnVerdict: TypeAlias = Literal["done", "dispatch", "correct", "resume", "fail"]
+"""What to do next: nothing, run the calls, answer the invalid ones, send the message back
+unchanged, or give the turn up."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the stream of a turn ended.
+
+    Attributes:
+        cause: Why it ended uncleanly; `None` for a proper end, a token ceiling included.
+        marker: The message's own end marker (`message_stop`, `[DONE]`, …) was seen.
+        exception: What the source raised, or `None`.
+        code: The provider's error code where it reported one, else `""`.
+    """
+
+    cause: Cause | None
+    marker: bool = False
+    exception: BaseException | None = None
+    code: str = ""
+
+    @property
+    def clean(self) -> bool:
+        """Whether the stream came to a proper end."""
+        return self.cause is None
+
+
+def judge(
+    outcomes: Sequence[Outcome], stop_reason: StopReason | None, ending: Ending
+) -> TurnVerdict:
+    """Read the turn's verdict off the first row that holds."""
+    verdict = None if stop_reason is None else stop_reason.verdict
+    rows: tuple[tuple[bool, TurnVerdict], ...] = (
+        (any(isinstance(outcome, Failed) for outcome in outcomes), "fail"),
+        (any(isinstance(outcome, SchemaError) for outcome in outcomes), "correct"),
+        (verdict is Verdict.PAUSED, "resume"),
+        (any(isinstance(outcome, Dispatchable) for outcome in outcomes), "dispatch"),
+        (verdict is Verdict.COMPLETE, "done"),
+    )
+    return next((answer for holds, answer in rows if holds), "fail")

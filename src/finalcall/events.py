@@ -1,0 +1,357 @@
+"""The provider-agnostic vocabulary of a stream: what happened, in the same words for every model.
+
+Nothing here knows a provider, keeps a buffer or decides an outcome.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, dataclass_transform, final
+
+from finalcall.outcomes import Cause, Outcome
+from finalcall.stop_reasons import StopReason
+
+if TYPE_CHECKING:
+    from finalcall.preview import PreviewChange, PreviewValue
+
+_T = TypeVar("_T")
+
+
+@dataclass_transform(frozen_default=True)
+def _event(cls: type[_T]) -> type[_T]:
+    """Make an event class: read-only to a type checker, a plain slotted class at run time.
+
+    An event is made for every fragment of every stream, and a frozen dataclass costs about twice
+    as much to make as a plain one.
+    """
+    return dataclass(slots=True)(cls)
+
+
+@final
+class CallKind(enum.StrEnum):
+    """What a call's arguments are."""
+
+    FUNCTION = "function"
+    """A JSON document."""
+    CUSTOM = "custom"
+    """Free text, settled as `{"input": text}`."""
+
+
+@dataclass(slots=True)
+class CallIdentity:
+    """Who a call is as far as the stream has told: written by a provider's normaliser alone.
+
+    Some services send the id or the name late, in pieces, or never.
+    """
+
+    key: str
+    call_id: str | None
+    name: str | None
+    kind: CallKind = CallKind.FUNCTION
+    choice: int = 0
+    size: int = 0
+    namespace: str | None = None
+
+
+@final
+class Call:
+    """A read-only view of one announced tool call: who it is, not what it says."""
+
+    __slots__ = ("_identity",)
+
+    def __init__(self, identity: CallIdentity) -> None:
+        self._identity = identity
+
+    @property
+    def key(self) -> str:
+        """Unique in the turn; the same on the call's outcome."""
+        return self._identity.key
+
+    @property
+    def call_id(self) -> str | None:
+        """The provider's id, or `None` while (or where) there is none."""
+        return self._identity.call_id
+
+    @property
+    def name(self) -> str | None:
+        """The tool's name as far as it has arrived, or `None`."""
+        return self._identity.name
+
+    @property
+    def kind(self) -> CallKind:
+        """Whether the arguments are JSON or free text."""
+        return self._identity.kind
+
+    @property
+    def choice(self) -> int:
+        """The index of the choice (or candidate) that the call belongs to."""
+        return self._identity.choice
+
+    @property
+    def namespace(self) -> str | None:
+        """The toolset or namespace that scopes the name, where the provider has such."""
+        return self._identity.namespace
+
+    @property
+    def size(self) -> int:
+        """Characters of argument text so far."""
+        return self._identity.size
+
+    def __repr__(self) -> str:
+        return f"Call(key={self.key!r}, call_id={self.call_id!r}, name={self.name!r})"
+
+
+@final
+class ExternalState(enum.StrEnum):
+    """How a call that somebody else runs stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """The stream ended first: the call may have run."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class ExternalCall:
+    """A call that the provider (or its SDK) runs itself: shown and echoed, never dispatched.
+
+    Attributes:
+        call_id: The provider's id, or `None`.
+        name: The tool's name, or its block or item type.
+        state: How it stands; settled to an end state when the turn ends.
+    """
+
+    call_id: str | None
+    name: str
+    state: ExternalState = ExternalState.RUNNING
+
+
+@_event
+class CallAnnounced:
+    """A tool call exists: it will have exactly one outcome. Only its arguments are still open.
+
+    A second announcement of a known key is a replay: its text is compared, not appended.
+
+    Attributes:
+        call: Who the call is.
+        given: Input given with the announcement, as JSON text; fragments, if any come, replace it.
+        native: The provider's own event, where this event is the one that carries it.
+    """
+
+    call: Call
+    given: str = ""
+    native: Any = None
+
+
+@_event
+class ArgumentsDelta:
+    """The next piece of a call's argument text."""
+
+    call: Call
+    text: str
+    native: Any = None
+
+
+@_event
+class ArgumentsRestated:
+    """The provider stated the whole text, and it differs from what had accumulated: it replaces it."""
+
+    call: Call
+    text: str
+    native: Any = None
+
+
+@_event
+class CallCompleted:
+    """The call's own end: no more fragments will come. It does not say that the call may run.
+
+    Attributes:
+        call: Who the call is.
+        whole: The end restated the whole text, so fragments that straggle in later are stale.
+        native: The provider's own event, where this event is the one that carries it.
+    """
+
+    call: Call
+    whole: bool = False
+    native: Any = None
+
+
+@_event
+class CallWithdrawn:
+    """The provider went back on a call that may have been cut: nothing will prove it finished."""
+
+    call: Call
+    native: Any = None
+
+
+@_event
+class TextDelta:
+    """The next piece of the message's text."""
+
+    text: str
+    choice: int = 0
+    native: Any = None
+
+
+@_event
+class ReasoningDelta:
+    """The next piece of the model's reasoning, where the provider shows it."""
+
+    text: str
+    choice: int = 0
+    native: Any = None
+
+
+@_event
+class ExternalCallChanged:
+    """A call that somebody else runs began, or its state changed."""
+
+    external: ExternalCall
+    native: Any = None
+
+
+@_event
+class MessageStopped:
+    """A stop reason arrived. It covers the calls announced before or with it.
+
+    Attributes:
+        stop_reason: The reason and its verdict.
+        choice: The choice it belongs to.
+        native: The provider's own event, where this event is the one that carries it.
+    """
+
+    stop_reason: StopReason
+    choice: int = 0
+    native: Any = None
+
+
+@_event
+class StreamFault:
+    """The stream reported an error or contradicted itself: no call of it will run.
+
+    Attributes:
+        cause: `PROVIDER_ERROR` for a reported error, `MALFORMED` for spliced or undecodable
+            streams, `LIMIT` for a limit passed.
+        code: The provider's error type or code, or our word for the contradiction. Never the
+            provider's message, which may quote arguments.
+        ends: Whether the message is over with it.
+        native: The provider's own event, where this event is the one that carries it.
+    """
+
+    cause: Cause
+    code: str
+    ends: bool = True
+    native: Any = None
+
+
+@_event
+class StreamQuiet:
+    """Nothing has arrived for a while. Settles nothing; a screen may say "still waiting".
+
+    Attributes:
+        seconds: How long the turn has waited.
+    """
+
+    seconds: float
+    native: Any = None
+
+
+@_event
+class CallSettled:
+    """A call's one outcome.
+
+    Attributes:
+        call: Who the call was.
+        outcome: What it settled as.
+    """
+
+    call: Call
+    outcome: Outcome
+    native: Any = None
+
+
+@_event
+class PreviewChanged:
+    """What a screen shows of a call's arguments grew. Not for dispatch.
+
+    Attributes:
+        call: Who the call is.
+        changes: What was added, piece by piece, in order.
+        value: The value so far, behind its wall.
+    """
+
+    call: Call
+    changes: list[PreviewChange]
+    value: PreviewValue
+    native: Any = None
+
+
+@_event
+class Other:
+    """A native event that says nothing about calls, text or the end: a ping, usage, metadata."""
+
+    native: Any = None
+
+
+Event: TypeAlias = (
+    CallAnnounced
+    | ArgumentsDelta
+    | ArgumentsRestated
+    | CallCompleted
+    | CallWithdrawn
+    | TextDelta
+    | ReasoningDelta
+    | ExternalCallChanged
+    | MessageStopped
+    | StreamFault
+    | StreamQuiet
+    | CallSettled
+    | PreviewChanged
+    | Other
+)
+"""Everything a turn yields."""
+
+CallEvent: TypeAlias = (
+    CallAnnounced
+    | ArgumentsDelta
+    | ArgumentsRestated
+    | CallCompleted
+    | CallWithdrawn
+    | CallSettled
+    | PreviewChanged
+)
+"""The events that are about one call: those with `event.call`."""
+
+AnomalyName: TypeAlias = Literal[
+    "call_after_end",
+    "call_replayed",
+    "delta_after_end",
+    "delta_for_unknown_call",
+    "duplicate_call_id",
+    "message_restarted",
+    "no_call_id",
+    "no_name",
+    "other_choices",
+    "promised_calls_missing",
+    "spliced_stream",
+    "stop_reasons_disagree",
+    "undecodable_event",
+    "unknown_event",
+]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """Something odd in the stream that the outcomes already take into account.
+
+    Attributes:
+        name: What kind of oddity.
+        key: The call it concerns, or `None`.
+    """
+
+    name: AnomalyName
+    key: str | None = None

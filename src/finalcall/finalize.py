@@ -1,0 +1,168 @@
+"""Turns every buffer into its one outcome. The only module that makes a `Dispatchable`.
+
+Pure: it reads an accumulator, changes nothing and gives the same answer every time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, cast
+
+from finalcall.accumulator import Accumulator, Buffer
+from finalcall.events import CallKind
+from finalcall.lifecycle import Input, State, advance
+from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, Reason, SchemaError, Violation
+from finalcall.stop_reasons import CAUSES, StopReason, Verdict
+from finalcall.strict import NotStrictJSON, join_surrogates, parse_strict
+from finalcall.tools import ToolSet
+
+TruncationPolicy: TypeAlias = Literal["all", "last"]
+"""Which calls a token ceiling fails: all of the message, or the last one and what is open."""
+
+UnconfirmedPolicy: TypeAlias = Literal["fail", "dispatch"]
+"""What a clean end without a stop reason does to calls that got their own end."""
+
+_REASONS: dict[State, Reason] = {
+    State.ABANDONED: "abandoned",
+    State.UNPARSEABLE: "unparseable",
+    State.TRUNCATED: "truncated",
+}
+
+
+def finalize(
+    acc: Accumulator,
+    stop_reason: StopReason | None,
+    *,
+    tools: ToolSet | None,
+    truncation: TruncationPolicy = "all",
+    unconfirmed: UnconfirmedPolicy = "fail",
+    cause: Cause = Cause.ENDED_EARLY,
+) -> list[Outcome]:
+    """Settle every announced call, by six rules in this order.
+
+    1. The stop reason's verdict is not COMPLETE: truncated, closed or not, parsable or not.
+    2. No stop reason was seen: abandoned, closed or not.
+    3. The stop reason is COMPLETE but the call never got its own end: abandoned.
+    4. The text is not one strict JSON document: unparseable. Blank text is the input given with
+       the announcement, else `{}`; a custom tool's free text is `{"input": text}`.
+    5. Unknown tool, arguments that are no object, schema violation: `SchemaError`.
+    6. Otherwise `Dispatchable`.
+
+    Args:
+        acc: The message's calls.
+        stop_reason: The message's worst stop reason; `None` means that none was seen. Calls
+            announced after the last stop reason that `acc` was fed are not covered by it.
+        tools: What was offered; `None` checks nothing (and then no custom call is dispatchable).
+        truncation: `"last"` trusts, at a token ceiling only, the finished calls before the last.
+        unconfirmed: `"dispatch"` lets finished calls go on where the stream ended cleanly
+            without a stop reason, for services that never send one.
+        cause: How the stream ended, for the calls that no stop reason covers.
+
+    Returns:
+        One outcome a call, in order of announcement.
+    """
+    buffers = acc.announced
+    outcomes: list[Outcome] = []
+    for position, buffer in enumerate(buffers):
+        given, why = _claim(
+            buffer,
+            stop_reason if buffer.covered or acc.reported is None else None,
+            cause=acc.fault or cause,
+            trusted=truncation == "last" and position < len(buffers) - 1,
+            unconfirmed=unconfirmed == "dispatch" and acc.fault is None,
+        )
+        if given is None:
+            outcomes.append(_judge(buffer, tools))
+        else:
+            outcomes.append(_failed(buffer, given, why))
+    return outcomes
+
+
+def _claim(
+    buffer: Buffer,
+    stop_reason: StopReason | None,
+    *,
+    cause: Cause,
+    trusted: bool,
+    unconfirmed: bool,
+) -> tuple[Input | None, Cause]:
+    """Rules 1 to 3: is the call proved finished? `None` says that its text may be judged."""
+    finished = buffer.state is State.FINISHED
+    if stop_reason is None:
+        if unconfirmed and finished and not buffer.withdrawn and cause is Cause.ENDED_EARLY:
+            return None, cause
+        return Input.UNPROVED, cause
+    if stop_reason.verdict is not Verdict.COMPLETE:
+        at_ceiling = stop_reason.verdict is Verdict.TRUNCATED
+        if at_ceiling and trusted and finished:
+            return None, cause
+        return Input.CUT, CAUSES[stop_reason.verdict]
+    if not finished or buffer.withdrawn:
+        return Input.UNPROVED, cause
+    return None, cause
+
+
+def _judge(buffer: Buffer, tools: ToolSet | None) -> Outcome:
+    """Rules 4 to 6, for a finished call."""
+    if buffer.overflowed:
+        return _failed(buffer, Input.UNPARSEABLE, Cause.LIMIT)
+    if buffer.replay_differs or not buffer.name:
+        return _failed(buffer, Input.UNPARSEABLE, Cause.MALFORMED)
+    try:
+        if buffer.kind is CallKind.CUSTOM:
+            value: Any = {"input": join_surrogates(buffer.raw or buffer.given)}
+        else:
+            value = parse_strict(buffer.arguments or "{}")
+    except NotStrictJSON as error:
+        return _failed(buffer, Input.UNPARSEABLE, error.cause)
+    return _validate(buffer, buffer.name, value, tools)
+
+
+def _validate(buffer: Buffer, name: str, value: Any, tools: ToolSet | None) -> Outcome:
+    args = cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    parsed: Any = None
+    if tools is not None:
+        check = tools.check(name, value)
+        errors, parsed = check.errors, check.parsed
+    elif buffer.kind is CallKind.CUSTOM:
+        errors = (_NOT_DECLARED,)
+    else:
+        errors = () if args is not None else (_NOT_AN_OBJECT,)
+    if errors or args is None:
+        advance(buffer.state, Input.INVALID)
+        return SchemaError(
+            buffer.call_id,
+            name,
+            args,
+            errors or (_NOT_AN_OBJECT,),
+            raw=buffer.arguments,
+            key=buffer.call.key,
+        )
+    advance(buffer.state, Input.VALID)
+    return _dispatchable(buffer, name, args, parsed)
+
+
+_NOT_AN_OBJECT = Violation((), "type", "object", "the arguments must be a JSON object")
+
+# A service may report its own tools as custom calls, so only a declared name can be trusted.
+_NOT_DECLARED = Violation((), "unknown_tool", [], "no such custom tool was declared")
+
+
+def _failed(buffer: Buffer, given: Input, cause: Cause) -> Failed:
+    # A finished call can take every input; one that is not can only be cut or abandoned.
+    reason = _REASONS[advance(buffer.state, given)]
+    return Failed(
+        reason, buffer.call_id, buffer.name, buffer.arguments, cause=cause, key=buffer.call.key
+    )
+
+
+def _dispatchable(buffer: Buffer, name: str, args: dict[str, Any], parsed: Any) -> Dispatchable:
+    made = object.__new__(Dispatchable)
+    for field, value in (
+        ("call_id", buffer.call_id),
+        ("name", name),
+        ("args", args),
+        ("key", buffer.call.key),
+        ("parsed", parsed),
+    ):
+        object.__setattr__(made, field, value)
+    return made

@@ -1,0 +1,73 @@
+"""What a turn adds to the conversation: always something the provider accepts.
+
+Text and reasoning stay, failed calls go, and every call that stays has exactly one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from finalcall.accumulator import Buffer
+from finalcall.outcomes import Dispatchable, Failed, Outcome, SchemaError, Violation
+from finalcall.providers.base import Answered, Normaliser
+from finalcall.results import Results, ToolResult, find_result
+
+
+def answer_for(error: SchemaError) -> ToolResult:
+    """The default answer to an invalid call: what was wrong, at most three violations."""
+    return ToolResult(
+        "Invalid arguments, the tool was not run. "
+        + " ".join(_sentence(violation) for violation in error.errors[:3]),
+        is_error=True,
+    )
+
+
+def _sentence(violation: Violation) -> str:
+    where = ".".join(str(part) for part in violation.path) or "arguments"
+    return f"{where}: {violation.message}."
+
+
+def build_history(
+    normaliser: Normaliser,
+    outcomes: Sequence[Outcome],
+    buffers: Mapping[str, Buffer],
+    results: Results,
+    *,
+    paused: bool,
+) -> list[dict[str, Any]]:
+    """Pair every call that stays with its answer and let the provider's normaliser lay them out.
+
+    Args:
+        normaliser: The turn's own.
+        outcomes: Its outcomes.
+        buffers: Its calls' texts, by key.
+        results: What the tools gave back.
+        paused: The provider wants the message back unchanged.
+
+    Raises:
+        ValueError: A dispatchable call has no result, or a result is for no call that stays.
+    """
+    answers: dict[str, Answered] = {}
+    used = 0
+    for outcome in outcomes:
+        if isinstance(outcome, Failed):
+            continue
+        result = find_result(results, outcome)
+        used += result is not None
+        if result is None:
+            if isinstance(outcome, Dispatchable):
+                raise ValueError(
+                    f"no result for the call {outcome.name!r} ({outcome.key}); every dispatchable "
+                    "call needs one: pass what it returned, its exception, or a ToolResult saying "
+                    "that it was not run"
+                )
+            result = answer_for(outcome)
+        buffer = buffers[outcome.key]
+        answers[outcome.key] = Answered(buffer.call, buffer.arguments, outcome.args or {}, result)
+    if used != len(results):
+        raise ValueError(
+            f"{len(results)} results were given and {used} belong to calls of this turn that "
+            "stay in the conversation; pass results by outcome, key or call id of those only"
+        )
+    return normaliser.history(answers, paused=paused)

@@ -1,0 +1,33 @@
+"""How much one message may hold: every buffer of the library is bounded by one of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+MAX_DEPTH: Final = 200
+"""Nesting of arguments. It is the strict parser's own fixed limit."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on one message.
+
+    A call over `arguments` keeps its siblings unharmed and settles as `Failed("unparseable")` if
+    nothing worse ended it; passing `calls` or `message` ends the turn, all calls abandoned. Either
+    way the cause is `LIMIT`.
+
+    Attributes:
+        arguments: Characters of argument text a call. The largest arguments in recordings of
+            real services are under 200,000; a model in a loop sends megabytes.
+        calls: Announced calls a message. No recording has more than a few dozen.
+        message: Characters of text, reasoning and arguments a message.
+    """
+
+    arguments: int = 16 * 1024 * 1024
+    calls: int = 4_096
+    message: int = 64 * 1024 * 1024
+
+
+DEFAULT_LIMITS: Final = Limits()

@@ -1,0 +1,62 @@
+"""The table of providers: one row each. A new provider is one file, one fixture folder, one row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from finalcall.providers import anthropic
+from finalcall.providers.base import Provider
+
+__all__ = ["PROVIDERS", "UnrecognisedStream", "provider_named", "recognise"]
+
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    row.name: row
+    for row in (anthropic.PROVIDER,)
+}
+"""By name. Recognition asks the rows in this order."""
+
+
+class UnrecognisedStream(ValueError):
+    """The first event of a stream is no known provider's. Nothing of the stream was settled."""
+
+
+def provider_named(name: str) -> Provider:
+    """Look a provider up.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    try:
+        return PROVIDERS[name]
+    except KeyError:
+        raise ValueError(
+            f"unknown provider {name!r}; known are {', '.join(sorted(PROVIDERS))}"
+        ) from None
+
+
+def recognise(native: Any) -> Provider:
+    """Tell whose stream it is from its first event.
+
+    Raises:
+        UnrecognisedStream: No provider's; the message says what was seen, without its content.
+    """
+    for row in PROVIDERS.values():
+        if row.recognises(native):
+            return row
+    raise UnrecognisedStream(
+        f"the stream's first event, {_shape(native)}, is no known provider's; pass provider= one "
+        f"of {', '.join(sorted(PROVIDERS))}, and wrap the SDK's own stream, an iterator of its "
+        "dicts or of its bytes"
+    )
+
+
+def _shape(native: Any) -> str:
+    """What an event looks like, names of fields only."""
+    if isinstance(native, Mapping):
+        names = sorted(str(name)[:40] for name in native)[:8]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        kind: Any = native.get("type")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        typed = f" of type {kind[:60]!r}" if isinstance(kind, str) else ""
+        return f"a dict{typed} with the keys {', '.join(names) or 'none'}"
+    cls: type[Any] = type(native)
+    return f"a {cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,252 @@
+"""What a provider's normaliser is, and the bookkeeping that all of them share.
+
+A normaliser translates native events and remembers what must be echoed. It never parses argument
+text to decide anything and never judges a call.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias, final
+
+from finalcall.events import (
+    Anomaly,
+    AnomalyName,
+    ArgumentsDelta,
+    Call,
+    CallAnnounced,
+    CallIdentity,
+    CallKind,
+    Event,
+    ExternalCall,
+    ExternalCallChanged,
+    ExternalState,
+    MessageStopped,
+    Other,
+    StreamFault,
+)
+from finalcall.outcomes import Cause
+from finalcall.results import ToolResult
+from finalcall.stop_reasons import StopReason, Verdict
+from finalcall.usage import Usage
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a normaliser may know beyond the stream.
+
+    Attributes:
+        tool_names: The names on offer, or `None` where they are unknown.
+        custom_names: Those of them that take free text.
+        stop_reasons: The caller's own words for stop reasons, before the provider's table.
+    """
+
+    tool_names: frozenset[str] | None = None
+    custom_names: frozenset[str] = frozenset()
+    stop_reasons: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Answered:
+    """A call that stays in the conversation, with its answer.
+
+    Attributes:
+        call: Who the call is.
+        text: Its argument text as received.
+        args: The arguments, `{}` where they were no object.
+        result: What to answer.
+    """
+
+    call: Call
+    text: str
+    args: dict[str, Any]
+    result: ToolResult
+
+
+class Normaliser(ABC):
+    """One message of one provider's stream.
+
+    Attributes:
+        ended: The message's own end marker was seen.
+        text: The pieces of the message's text.
+        external_calls: Calls that the provider runs itself.
+        anomalies: What was odd.
+        usage: Token counts so far.
+    """
+
+    provider: ClassVar[str]
+    stop_reasons: ClassVar[Mapping[str, Verdict]]
+    promises_calls: ClassVar[frozenset[str]] = frozenset()
+    """The stop reasons that say that a call was made."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.ended = False
+        self.text: list[str] = []
+        self.external_calls: list[ExternalCall] = []
+        self.anomalies: list[Anomaly] = []
+        self.usage = Usage()
+        self.request_fields: dict[str, Any] = {}
+        self._keys: set[str] = set()
+        self._ids: set[str] = set()
+
+    @abstractmethod
+    def feed(self, native: Any) -> list[Event]:
+        """Translate one native event.
+
+        Args:
+            native: An SDK object, a dict, or a decoded wire event.
+
+        Returns:
+            At least one event; exactly one of them carries `native`. Never raises for what a
+            service sends: fields that are missing or of the wrong type read as absent.
+        """
+
+    def end(self) -> list[Event]:
+        """The source is exhausted: events that only the end of the stream can give."""
+        return []
+
+    @abstractmethod
+    def history(self, answers: Mapping[str, Answered], *, paused: bool) -> list[dict[str, Any]]:
+        """The messages that this message adds to the conversation, in the provider's shape.
+
+        Args:
+            answers: The calls that stay, by key. Calls that are not in it are left out.
+            paused: The provider wants the message back unchanged.
+        """
+
+    def anomaly(self, name: AnomalyName, key: str | None = None) -> None:
+        """Note an oddity, once a kind and call."""
+        anomaly = Anomaly(name, key)
+        if anomaly not in self.anomalies:
+            self.anomalies.append(anomaly)
+
+    def identify(
+        self,
+        call_id: str | None,
+        name: str | None,
+        *,
+        kind: CallKind = CallKind.FUNCTION,
+        choice: int = 0,
+        namespace: str | None = None,
+    ) -> CallIdentity:
+        """Make the identity of a new call, with a key that is unique in the turn.
+
+        Args:
+            call_id: The provider's id; an empty one is no id.
+            name: The tool's name as far as it is known.
+            kind: What its arguments are.
+            choice: The choice it belongs to.
+            namespace: What scopes the name.
+        """
+        number = len(self._keys)
+        key = call_id if call_id and call_id not in self._keys else f"call-{number}"
+        while key in self._keys:
+            number += 1
+            key = f"call-{number}"
+        self._keys.add(key)
+        identity = CallIdentity(key, call_id or None, name or None, kind, choice, 0, namespace)
+        if not identity.call_id:
+            self.anomaly("no_call_id", key)
+        elif identity.call_id in self._ids:
+            self.anomaly("duplicate_call_id", key)
+        else:
+            self._ids.add(identity.call_id)
+        return identity
+
+    def stopped(self, raw: str, native: Any, choice: int = 0) -> MessageStopped:
+        """Read a stop reason: the caller's words first, then the provider's table."""
+        verdict = self.context.stop_reasons.get(raw) or self.stop_reasons.get(raw)
+        return MessageStopped(StopReason(raw, verdict or Verdict.UNKNOWN), choice, native)
+
+    def fault(self, error: Any, native: Any) -> StreamFault:
+        """An error that the provider reported in the stream: it ends the message."""
+        self.ended = True
+        return StreamFault(Cause.PROVIDER_ERROR, error_code(error), native=native)
+
+    def external(
+        self, call_id: str | None, name: str, native: Any, state: ExternalState | None = None
+    ) -> ExternalCallChanged:
+        """A call that the provider runs began, or (same id) changed its state."""
+        for known in reversed(self.external_calls):
+            if call_id and known.call_id == call_id:
+                known.state = state or known.state
+                return ExternalCallChanged(known, native)
+        made = ExternalCall(call_id or None, name, state or ExternalState.RUNNING)
+        self.external_calls.append(made)
+        return ExternalCallChanged(made, native)
+
+
+def error_code(error: Any) -> str:
+    """The type or code of a provider's error object: never its message, which may quote text."""
+    if isinstance(error, Mapping):
+        for name in ("code", "type", "status"):
+            value: Any = error.get(name)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            if isinstance(value, str | int) and value not in ("", "error"):
+                return str(value)[:80]
+    else:
+        for name in ("code", "type", "status"):
+            value = getattr(error, name, None)
+            if isinstance(value, str | int) and value not in ("", "error"):
+                return str(value)[:80]
+    return "error"
+
+
+@final
+class OpenCall:
+    """A call whose pieces are arriving: makes its events and keeps its size."""
+
+    __slots__ = ("call", "identity")
+
+    def __init__(self, identity: CallIdentity) -> None:
+        self.identity = identity
+        self.call = Call(identity)
+
+    def announced(self, native: Any, given: str = "") -> CallAnnounced:
+        """The announcement."""
+        return CallAnnounced(self.call, given, native)
+
+    def delta(self, text: str, native: Any) -> ArgumentsDelta:
+        """A piece of its text."""
+        self.identity.size += len(text)
+        return ArgumentsDelta(self.call, text, native)
+
+
+def only_native(native: Any) -> list[Event]:
+    """A native event that says nothing new."""
+    return [Other(native)]
+
+
+def carrying(events: list[Event], native: Any) -> list[Event]:
+    """Let exactly one event carry the native one: an `Other` where none of them does."""
+    if not events:
+        return only_native(native)
+    if any(event.native is not None for event in events):
+        return events
+    return [*events, Other(native)]
+
+
+Framing: TypeAlias = Literal["sse", "ndjson", "aws"]
+"""How a provider's bytes are cut into events."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One row of the provider table.
+
+    Attributes:
+        name: The provider's name, as `provider=` takes it.
+        normaliser: The class that reads one message of it.
+        recognises: Whether a first native event is this provider's.
+        framing: Its wire format.
+    """
+
+    name: str
+    normaliser: type[Normaliser]
+    recognises: Callable[[Any], bool]
+    framing: Framing

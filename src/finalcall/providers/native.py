@@ -1,0 +1,59 @@
+"""Reads fields of native events, whether they are SDK objects or plain dicts.
+
+An SDK is never imported and a class is never looked at: fields are read by name, and a value of
+the wrong type reads as absent. Services send `None`, floats for indexes and objects for strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+
+def read(node: Any, name: str) -> Any:
+    """The field of a dict or an object, `None` where it is absent."""
+    if type(node) is dict:
+        return cast("dict[str, Any]", node).get(name)
+    if isinstance(node, Mapping):
+        return cast("Mapping[str, Any]", node).get(name)
+    return getattr(node, name, None)
+
+
+def read_text(node: Any, name: str) -> str:
+    """The field as a string, `""` where it is anything else."""
+    value = read(node, name)
+    return value if isinstance(value, str) else ""
+
+
+def read_index(node: Any, name: str) -> int | None:
+    """The field as an index from 0, `None` where it is anything else. `2.0` is an index."""
+    value = read(node, name)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return None
+
+
+def read_count(node: Any, name: str) -> int | None:
+    """The field as a number of tokens, `None` where it is anything else."""
+    return read_index(node, name)
+
+
+def read_list(node: Any, name: str) -> list[Any]:
+    """The field as a list, empty where it is anything else."""
+    value = read(node, name)
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def to_plain(node: Any) -> Any:
+    """A copy of a native value as plain JSON-compatible dicts and lists, unset fields left out."""
+    if isinstance(node, Mapping):
+        mapping = cast("Mapping[str, Any]", node)
+        return {key: to_plain(value) for key, value in mapping.items()}
+    if isinstance(node, list | tuple):
+        return [to_plain(item) for item in cast("list[Any]", node)]
+    dump = getattr(node, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json", by_alias=True, exclude_unset=True)
+    return node

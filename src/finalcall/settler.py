@@ -1,0 +1,479 @@
+"""The whole of a turn without I/O and without a clock: feed it, end it, read the outcomes.
+
+For people with their own loop. It recognises the provider, applies events, watches limits, and
+settles every call exactly once, in the call that ends the message.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypedDict, final
+
+from finalcall.ending import Ending, TurnVerdict, judge
+from finalcall.errors import ProviderFault, StreamEndedEarly, StreamIdle
+from finalcall.events import (
+    Anomaly,
+    CallAnnounced,
+    CallSettled,
+    Event,
+    ExternalCall,
+    ExternalState,
+    Other,
+    StreamFault,
+    StreamQuiet,
+)
+from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy
+from finalcall.history import build_history
+from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks, Idle, Phase
+from finalcall.limits import DEFAULT_LIMITS, Limits
+from finalcall.message import Choices, Message, at_least_truncated
+from finalcall.outcomes import Cause, Outcome
+from finalcall.providers import provider_named, recognise
+from finalcall.providers.base import Context, Normaliser
+from finalcall.results import Results
+from finalcall.stop_reasons import StopReason, Verdict
+from finalcall.tools import ToolSet, ToolsLike
+from finalcall.usage import Usage
+from finalcall.wire import Decoder, Undecodable
+
+OnSettled: TypeAlias = Callable[[CallSettled], object]
+
+_DROPS: Final = frozenset({Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED})
+"""Endings that do no harm once a stop reason has come: the message was whole."""
+
+
+_FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
+"""Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
+
+
+class SettlerOptions(TypedDict, total=False):
+    """Keyword arguments of `Settler` that turns pass through; `Settler` documents them."""
+
+    provider: str | None
+    ceiling: int | None
+    truncation: TruncationPolicy
+    unconfirmed: UnconfirmedPolicy
+    choices: Choices
+    stop_reasons: Mapping[str, Verdict] | None
+    limits: Limits
+    idle_timeout: float | Idle | None
+    after_stop: float
+    on_settled: OnSettled | None
+
+
+@final
+@dataclass(slots=True)
+class Stats:
+    """Counts of one turn.
+
+    Attributes:
+        events: Native events received.
+        announced: Calls announced.
+        other_choices: Choices that were seen and not settled.
+    """
+
+    events: int = 0
+    announced: int = 0
+    other_choices: int = 0
+
+
+@final
+class Settler:
+    """One message of a model, from native events or bytes to outcomes.
+
+    Args:
+        provider: A provider's name; `None` recognises it from the first event.
+        tools: What was offered: a `ToolSet`, a raw list, or `None` to check nothing.
+        ceiling: The request's output token limit, where known: usage that reaches it means
+            truncated, whatever the service says.
+        truncation: `"last"` trusts, at a token ceiling only, the finished calls before the last.
+        unconfirmed: `"dispatch"` lets finished calls go on after a clean end without a stop
+            reason, for services that never send one.
+        choices: `"all"` settles every choice, not only the first.
+        stop_reasons: Your own words for stop reasons: `{"my_word": Verdict.COMPLETE}`.
+        limits: Bounds on the message.
+        idle_timeout: Seconds between events, an `Idle`, or `None` for no limit.
+        after_stop: Seconds of silence after a stop reason that end the message.
+        on_settled: Called exactly once a call, whatever ends the turn. What it raises becomes a
+            warning: every other call is still reported.
+
+    Attributes:
+        tools: The tools as a `ToolSet`, or `None`.
+        stats: Counts so far.
+        ending: How the turn ended, `None` while it goes on.
+
+    Raises:
+        ValueError: The provider is unknown or a tool's schema is bad.
+    """
+
+    def __init__(
+        self,
+        provider: str | None = None,
+        *,
+        tools: ToolsLike | None,
+        ceiling: int | None = None,
+        truncation: TruncationPolicy = "all",
+        unconfirmed: UnconfirmedPolicy = "fail",
+        choices: Choices = "first",
+        stop_reasons: Mapping[str, Verdict] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        idle_timeout: float | Idle | None = DEFAULT_IDLE,
+        after_stop: float = AFTER_STOP,
+        on_settled: OnSettled | None = None,
+    ) -> None:
+        self.tools = ToolSet.of(tools)
+        self.stats = Stats()
+        self.ending: Ending | None = None
+        self._context = _context(self.tools, stop_reasons or {})
+        self._normaliser: Normaliser | None = (
+            None if provider is None else provider_named(provider).normaliser(self._context)
+        )
+        self._ceiling = ceiling
+        self._truncation: TruncationPolicy = truncation
+        self._unconfirmed: UnconfirmedPolicy = unconfirmed
+        self._clocks = Clocks(Idle.of(idle_timeout), after_stop)
+        self._on_settled = on_settled
+        self._message = Message(limits, choices)
+        self._decoder: Decoder | None = None
+        self._outcomes: list[Outcome] = []
+        self._anomalies: list[Anomaly] = []
+        self._error: Exception | None = None
+
+    # Feeding
+
+    def feed(self, native: Any, now: float | None = None) -> list[Event]:
+        """Apply one native event, or a chunk of the provider's bytes.
+
+        Args:
+            native: An SDK object, a dict, the string `"[DONE]"`, or bytes cut anywhere.
+            now: The time, for the idle clocks; leave it out if you keep time yourself.
+
+        Returns:
+            What happened, in order. Where it ended the message, the `CallSettled` of every call
+            comes last. Empty after the end.
+
+        Raises:
+            UnrecognisedStream: The first event is no known provider's.
+        """
+        if isinstance(native, bytes | bytearray | memoryview):
+            return self._feed_bytes(bytes(native), now)
+        if self.ending is not None:
+            self._note_late(native)
+            return []
+        events = self._apply(native)
+        if now is not None:
+            self._clocks.arrived(now, progress=any(type(event) is not Other for event in events))
+            self._clocks.phase = self._phase()
+        return events
+
+    def _feed_bytes(self, data: bytes, now: float | None) -> list[Event]:
+        if self._decoder is None:
+            self._decoder = Decoder()
+        if now is not None:
+            self._clocks.arrived(now, progress=False)
+        events: list[Event] = []
+        for native in self._decoder.feed(data):
+            events += self.feed(native, now)
+        return events
+
+    def _apply(self, native: Any) -> list[Event]:
+        """Apply a native event whole, then say what happened."""
+        self.stats.events += 1
+        events = self._take_all(self._translate(native))
+        fault = self._message.passed_limit()
+        if fault is not None:
+            events.append(fault)
+        if self._message.over or (self._normaliser is not None and self._normaliser.ended):
+            events += self._settle(self._ending_of(None, marker=not self._message.over))
+        return events
+
+    def _translate(self, native: Any) -> list[Event]:
+        if isinstance(native, Undecodable):
+            return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
+        if self._normaliser is None:
+            if native is None or native == "[DONE]":
+                return [Other(native)]
+            self._normaliser = recognise(native).normaliser(self._context)
+        return self._normaliser.feed(native)
+
+    def _take_all(self, translated: list[Event]) -> list[Event]:
+        """Apply events to the message; those of other choices only carry their native one on."""
+        events: list[Event] = []
+        for event in translated:
+            if self._message.take(event):
+                events.append(event)
+            elif event.native is not None:
+                events.append(Other(event.native))
+        return events
+
+    def _note_late(self, native: Any) -> None:
+        """After the end: a call that is announced there is named, and never run."""
+        if self._normaliser is None or isinstance(native, Undecodable):
+            return
+        stranger = type(self._normaliser)(self._context)
+        if any(isinstance(event, CallAnnounced) for event in stranger.feed(native)):
+            self._note(Anomaly("call_after_end"))
+
+    def _note(self, anomaly: Anomaly) -> None:
+        if anomaly not in self._anomalies:
+            self._anomalies.append(anomaly)
+
+    # Time
+
+    def deadline(self, now: float, *, hard: bool = False) -> float:
+        """Begin to wait (or go on waiting) for the source, and say until when.
+
+        Args:
+            now: The time, on any clock whose unit is a second.
+            hard: Leave `StreamQuiet` out: for a wait that cannot be interrupted without harm.
+
+        Returns:
+            When to call `tick`, on the same clock; infinity for never.
+        """
+        self._clocks.wait(now)
+        return self._clocks.deadline(hard=hard)
+
+    def tick(self, now: float) -> list[Event]:
+        """Act on a deadline that has passed; does nothing before.
+
+        Args:
+            now: The time.
+
+        Returns:
+            A `StreamQuiet`, or the `CallSettled` of every call where a limit ended the turn.
+        """
+        alarm = None if self.ending is not None else self._clocks.expired(now)
+        if alarm is None:
+            return []
+        waited = self._clocks.waited(now)
+        if alarm is Alarm.QUIET:
+            return [StreamQuiet(waited)]
+        if alarm is Alarm.AFTER_STOP:
+            return self.end()
+        cause = ALARM_CAUSES[alarm]
+        open_calls = tuple(sorted(self._message.open))
+        self._error = StreamIdle(cause, waited, self.stats.events, open_calls)
+        return self.end(cause)
+
+    def _phase(self) -> Phase:
+        if self._message.stopped:
+            return Phase.STOPPED
+        return Phase.IN_CALL if self._message.open else Phase.BETWEEN
+
+    # Ending
+
+    def end(
+        self, cause: Cause | None = None, exception: BaseException | None = None
+    ) -> list[Event]:
+        """The source is over: settle every call that is still open. A second end does nothing.
+
+        Args:
+            cause: `None` for a clean end of the stream, else what cut it: `DISCONNECTED`,
+                `CANCELLED`, `IDLE`, `STALLED`, or `PROVIDER_ERROR` and `MALFORMED` (raised by the
+                SDK), which void a good stop reason.
+            exception: What the source raised, kept in `ending`.
+
+        Returns:
+            The last events: the `CallSettled` of every call comes last.
+        """
+        if self.ending is not None:
+            return []
+        events: list[Event] = []
+        if cause is None and self._decoder is not None:
+            for native in self._decoder.end():
+                events += self.feed(native)
+            if self.ending is not None:
+                return events
+        if self._normaliser is not None:
+            events += self._take_all(self._normaliser.end())
+        if cause in _FAULTS:
+            events += self._take_all([StreamFault(cause or Cause.MALFORMED, type(exception).__name__)])
+        return events + self._settle(self._ending_of(cause, exception=exception))
+
+    def _ending_of(
+        self,
+        cause: Cause | None,
+        *,
+        marker: bool = False,
+        exception: BaseException | None = None,
+    ) -> Ending:
+        fault = self._message.fault
+        if fault is not None:
+            return Ending(fault.cause, marker, exception, fault.code)
+        stopped = self._message.stop_reason is not None
+        if stopped and cause in _DROPS:
+            return Ending(None, marker, exception)
+        if cause is None and not stopped:
+            return Ending(Cause.ENDED_EARLY, marker, exception)
+        return Ending(cause, marker, exception)
+
+    def _settle(self, ending: Ending) -> list[Event]:
+        self.ending = ending
+        message = self._message
+        settled = message.settle(
+            tools=self.tools,
+            truncation=self._truncation,
+            unconfirmed=self._unconfirmed,
+            cause=ending.cause or Cause.ENDED_EARLY,
+            at_ceiling=self._at_ceiling(),
+        )
+        self._outcomes = [outcome for _, outcome in settled]
+        self.stats.announced = message.announced
+        self.stats.other_choices = len(message.others)
+        self._close_accounts()
+        events = [CallSettled(call, outcome) for call, outcome in settled]
+        for event in events:
+            self._report(event)
+        return list[Event](events)
+
+    def _close_accounts(self) -> None:
+        """What a turn says of itself once it is over."""
+        message = self._message
+        for external in self.external_calls:
+            if external.state is ExternalState.RUNNING:
+                external.state = ExternalState.UNKNOWN
+        if message.others:
+            self._note(Anomaly("other_choices"))
+        if message.reasons_disagree:
+            self._note(Anomaly("stop_reasons_disagree"))
+        if self._normaliser is not None and not message.announced:
+            reason = message.stop_reason
+            if reason is not None and reason.raw in self._normaliser.promises_calls:
+                self._note(Anomaly("promised_calls_missing"))
+
+    def _report(self, event: CallSettled) -> None:
+        if self._on_settled is None:
+            return
+        try:
+            self._on_settled(event)
+        except Exception as error:  # a handler of the user's must not keep other calls unreported
+            warnings.warn(
+                f"on_settled raised {type(error).__name__} for the call {event.call.key}; the "
+                "call is settled all the same: look at turn.outcomes",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def _at_ceiling(self) -> bool:
+        spent = self.usage.output_tokens
+        return self._ceiling is not None and spent is not None and spent >= self._ceiling
+
+    # Reading
+
+    @property
+    def error(self) -> BaseException | None:
+        """What a loop should raise after the last event: `None` after a proper end or a cancel."""
+        ending = self.ending
+        if ending is None or ending.clean or ending.cause is Cause.CANCELLED:
+            return None
+        if ending.exception is not None:
+            return ending.exception
+        if ending.cause is Cause.ENDED_EARLY:
+            return StreamEndedEarly(self.stats.events)
+        fault = self._message.fault
+        if fault is not None:
+            return ProviderFault(fault.cause, fault.code, fault.native)
+        return self._error
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """One outcome a call, in order of announcement.
+
+        Raises:
+            RuntimeError: The turn has not ended: nothing is settled yet.
+        """
+        if self.ending is None:
+            raise RuntimeError(
+                "the turn has not ended, so no call is settled: iterate to the end, or close it"
+            )
+        return list(self._outcomes)
+
+    @property
+    def verdict(self) -> TurnVerdict:
+        """What to do next: done, dispatch, correct, resume or fail.
+
+        Raises:
+            RuntimeError: The turn has not ended.
+        """
+        outcomes = self.outcomes
+        assert self.ending is not None
+        return judge(outcomes, self.stop_reason, self.ending)
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """The worst stop reason so far; `None` where none came or an error voided it."""
+        return at_least_truncated(self._message.stop_reason, self._at_ceiling())
+
+    @property
+    def provider(self) -> str | None:
+        """The provider's name, `None` until it is recognised."""
+        return None if self._normaliser is None else self._normaliser.provider
+
+    @property
+    def text(self) -> str:
+        """The message's text so far."""
+        return "" if self._normaliser is None else "".join(self._normaliser.text)
+
+    @property
+    def usage(self) -> Usage:
+        """Token counts so far."""
+        return Usage() if self._normaliser is None else self._normaliser.usage
+
+    @property
+    def external_calls(self) -> list[ExternalCall]:
+        """Calls that the provider or its SDK runs itself: never dispatch them."""
+        return [] if self._normaliser is None else self._normaliser.external_calls
+
+    @property
+    def request_fields(self) -> dict[str, Any]:
+        """Parameters that the next request must repeat, such as a container id."""
+        return {} if self._normaliser is None else dict(self._normaliser.request_fields)
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        """What was odd in the stream; the outcomes already take it into account."""
+        noted = [] if self._normaliser is None else self._normaliser.anomalies
+        return [*noted, *self._anomalies]
+
+    def history(self, results: Results | None = None) -> list[dict[str, Any]]:
+        """What to append to the conversation, in the provider's shape; after a failure too.
+
+        Args:
+            results: What the tools gave back, by outcome, key or call id.
+
+        Returns:
+            Messages (or input items) that the provider accepts: text and reasoning stay, failed
+            calls go, every call that stays is answered.
+
+        Raises:
+            ValueError: A dispatchable call has no result, or a result is for no call that stays.
+            RuntimeError: The turn has not ended.
+        """
+        outcomes = self.outcomes
+        if self._normaliser is None:
+            return []
+        reason = self.stop_reason
+        buffers = {
+            outcome.key: buffer
+            for outcome in outcomes
+            if (buffer := self._message.buffer(outcome.key)) is not None
+        }
+        return build_history(
+            self._normaliser,
+            outcomes,
+            buffers,
+            results or {},
+            paused=reason is not None and reason.verdict is Verdict.PAUSED,
+        )
+
+
+def _context(tools: ToolSet | None, stop_reasons: Mapping[str, Verdict]) -> Context:
+    if tools is None:
+        return Context(stop_reasons=stop_reasons)
+    return Context(
+        tool_names=frozenset(tools.names),
+        custom_names=frozenset(tool.name for tool in tools if tool.kind == "custom"),
+        stop_reasons=stop_reasons,
+    )

@@ -1,0 +1,86 @@
+"""Reads argument text as one strict JSON document, or says that it is none. Repairs nothing.
+
+Strict means I-JSON (RFC 7493): no duplicate names, no NaN or Infinity, no number that overflows
+to infinity, no lone surrogate, nothing after the document, bounded depth. What the parser itself
+says about bad text is dropped: it quotes the text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+import jiter
+
+from finalcall.outcomes import Cause
+
+_MAY_OVERFLOW: Final = re.compile(r"\d[eE]|\d{309}")
+"""A float can only reach infinity with an exponent or with more digits than the largest float."""
+
+
+class NotStrictJSON(ValueError):
+    """The text is not one strict JSON document. Carries a cause and no text.
+
+    Attributes:
+        cause: `MALFORMED`, or `LIMIT` where only the depth is too great.
+    """
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(f"argument text is not one strict JSON document ({cause.value})")
+        self.cause = cause
+
+
+def parse_strict(text: str) -> Any:
+    """Parse one JSON document.
+
+    Args:
+        text: The whole argument text. Surrogate pairs that fragments split are joined.
+
+    Returns:
+        The value: dict, list, str, int, float, bool or None. Integers keep every digit.
+
+    Raises:
+        NotStrictJSON: The text is anything else, including empty.
+    """
+    data = join_surrogates(text).encode()
+    try:
+        value: Any = jiter.from_json(
+            data, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"
+        )
+    except ValueError as error:
+        deep = "recursion limit" in str(error)
+        raise NotStrictJSON(Cause.LIMIT if deep else Cause.MALFORMED) from None
+    if _MAY_OVERFLOW.search(text) and _holds_infinity(value):
+        raise NotStrictJSON(Cause.MALFORMED)
+    return value
+
+
+def join_surrogates(text: str) -> str:
+    """Join the halves of surrogate pairs that fragments split.
+
+    Raises:
+        NotStrictJSON: A surrogate has no other half, so the text is no Unicode text.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        try:
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            raise NotStrictJSON(Cause.MALFORMED) from None
+    return text
+
+
+def _holds_infinity(value: Any) -> bool:
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, float):
+            if math.isinf(node):
+                return True
+        elif isinstance(node, dict):
+            pending.extend(node.values())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        elif isinstance(node, list):
+            pending.extend(node)  # pyright: ignore[reportUnknownArgumentType]
+    return False

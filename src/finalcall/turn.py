@@ -1,0 +1,260 @@
+"""Iterates, waits and closes around a `Settler`; decides nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack, final
+
+from finalcall.ending import Ending, TurnVerdict
+from finalcall.events import Anomaly, Event, ExternalCall
+from finalcall.faults import cause_of
+from finalcall.opening import Opening, request_options
+from finalcall.outcomes import Cause, Outcome
+from finalcall.results import Results
+from finalcall.settler import Settler, SettlerOptions, Stats
+from finalcall.sources import Clock, Exhausted, Overdue, Pacing, Source, close_if_possible, open_source
+from finalcall.stop_reasons import StopReason
+from finalcall.tools import ToolsLike
+from finalcall.usage import Usage
+
+
+class TurnOptions(SettlerOptions, total=False):
+    """Keyword arguments of turns: those of `Settler`, and how to iterate.
+
+    raises: An unclean ending raises after every `CallSettled` was yielded (the default).
+    clock: Seconds on a monotonic scale; tests pass their own.
+    """
+
+    raises: bool
+    clock: Clock
+
+
+class SettledTurn:
+    """What a turn knows, the same for `Turn` and `AsyncTurn`. Not made directly."""
+
+    def __init__(self, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]) -> None:
+        self._raises = options.pop("raises", True)
+        self._clock = options.pop("clock", time.monotonic)
+        provider = options.pop("provider", None)
+        self._settler = Settler(provider, tools=tools, **options)
+        self._iterated = False
+
+    def _begin(self) -> None:
+        if self._iterated:
+            raise RuntimeError(
+                "a turn is iterated once: its stream cannot be read again; the outcomes are in "
+                "turn.outcomes"
+            )
+        self._iterated = True
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """One outcome a call, in order of announcement.
+
+        Raises:
+            RuntimeError: The turn has not ended.
+        """
+        return self._settler.outcomes
+
+    @property
+    def verdict(self) -> TurnVerdict:
+        """What to do next: `"done"`, `"dispatch"`, `"correct"`, `"resume"` or `"fail"`.
+
+        Raises:
+            RuntimeError: The turn has not ended.
+        """
+        return self._settler.verdict
+
+    @property
+    def ending(self) -> Ending | None:
+        """How the stream ended, `None` while it goes on."""
+        return self._settler.ending
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """The worst stop reason seen; `None` where none came or an error voided it."""
+        return self._settler.stop_reason
+
+    @property
+    def provider(self) -> str | None:
+        """The provider's name, `None` until it is recognised."""
+        return self._settler.provider
+
+    @property
+    def text(self) -> str:
+        """The message's text so far."""
+        return self._settler.text
+
+    @property
+    def external_calls(self) -> list[ExternalCall]:
+        """Calls that the provider or its SDK runs itself: never dispatch them."""
+        return self._settler.external_calls
+
+    @property
+    def usage(self) -> Usage:
+        """Token counts so far."""
+        return self._settler.usage
+
+    @property
+    def stats(self) -> Stats:
+        """Counts of the turn."""
+        return self._settler.stats
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        """What was odd in the stream; the outcomes already take it into account."""
+        return self._settler.anomalies
+
+    @property
+    def request_fields(self) -> dict[str, Any]:
+        """Parameters that the next request must repeat, such as a container id."""
+        return self._settler.request_fields
+
+    def history(self, results: Results | None = None) -> list[dict[str, Any]]:
+        """What to append to the conversation, in the provider's shape; after a failure too.
+
+        Args:
+            results: What the tools gave back, by outcome, key or call id.
+
+        Raises:
+            ValueError: A dispatchable call has no result, or a result is for no call that stays.
+            RuntimeError: The turn has not ended.
+        """
+        return self._settler.history(results)
+
+
+@final
+class Turn(SettledTurn):
+    """One message of a model, read from a synchronous stream.
+
+    Iterate it for events; every call settles in a `CallSettled` before the iteration ends or
+    raises. Leaving its `with` block settles what is open and closes the stream, whatever happened.
+
+    Args:
+        stream: An SDK stream (or its context manager), an open httpx response, or an iterable of
+            native events, dicts or bytes.
+        tools: What was offered: a `ToolSet`, a raw list, or `None` to check nothing.
+        options: See `Settler` and `TurnOptions`.
+
+    Raises:
+        ValueError: An option or a tool's schema is bad.
+
+    Iterating raises, after every call has settled: the transport's own exception unchanged,
+    `StreamIdle`, `StreamEndedEarly` or `ProviderFault`; and `TypeError` or `UnrecognisedStream`
+    where the stream is none. `raises=False` turns the first four off; `ending` says it either way.
+    """
+
+    def __init__(
+        self, stream: Any, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]
+    ) -> None:
+        super().__init__(tools=tools, **options)
+        self._stream = stream
+        self._source: Source | None = None
+        self._iteration: weakref.ref[Generator[Event, None, None]] | None = None
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        create: Callable[..., Any],
+        /,
+        *arguments: Any,
+        turn_options: Mapping[str, Any] | None = None,
+        **parameters: Any,
+    ) -> Turn:
+        """Make the request itself, when iteration begins, so that the clock covers its headers.
+
+        Args:
+            create: The client's method, for example `client.messages.create`.
+            arguments: Positional arguments for it.
+            turn_options: Keyword arguments for the turn. `tools` and `ceiling` are read from the
+                request's parameters unless given here.
+            parameters: The request's parameters, `stream=True` included where `create` needs it.
+        """
+        options = request_options(parameters) | dict(turn_options or {})
+        return cls(Opening(create, arguments, parameters), **options)
+
+    @property
+    def pacing(self) -> Pacing | None:
+        """How the wait for the stream is bounded, `None` before iteration."""
+        return None if self._source is None else self._source.pacing
+
+    def __iter__(self) -> Iterator[Event]:
+        self._begin()
+        iteration = self._events()
+        # Only weakly: a loop that is left without `with` then closes the stream at once.
+        self._iteration = weakref.ref(iteration)
+        return iteration
+
+    def _events(self) -> Generator[Event, None, None]:
+        settler, clock = self._settler, self._clock
+        try:
+            source = self._source = open_source(self._stream, clock)
+            while settler.ending is None:
+                now = clock()
+                try:
+                    native = source.get(settler.deadline(now), settler.deadline(now, hard=True))
+                except Exhausted:
+                    events = settler.end()
+                except Overdue:
+                    events = settler.tick(clock())
+                except Exception as error:
+                    events = settler.end(cause_of(error), error)
+                else:
+                    events = settler.feed(native, clock())
+                yield from events
+        except GeneratorExit:
+            self._settle_open(None)
+            raise
+        except BaseException as error:
+            self._settle_open(error)
+            raise
+        finally:
+            self._close_source()
+        if self._raises and settler.error is not None:
+            raise settler.error
+
+    def native_events(self) -> Iterator[Any]:
+        """Iterate the provider's own events, each once and unchanged, and settle beside them."""
+        for event in self:
+            if event.native is not None:
+                yield event.native
+
+    def close(self) -> None:
+        """Settle every open call (cause `CANCELLED`) and close the stream. May be called twice."""
+        iteration = None if self._iteration is None else self._iteration()
+        self._iterated = True
+        if iteration is not None:
+            iteration.close()
+        self._settle_open(None)
+        self._close_source()
+
+    def _settle_open(self, error: BaseException | None) -> None:
+        if self._settler.ending is None:
+            self._settler.end(Cause.CANCELLED, error)
+
+    def _close_source(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        # A stream that cannot be closed is gone already; its error must not mask the caller's.
+        with contextlib.suppress(Exception):
+            if self._source is None:
+                close_if_possible(self._stream)
+            else:
+                self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
