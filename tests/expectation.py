@@ -46,9 +46,7 @@ def expected_outcomes(
     reasons = stop_reason if isinstance(stop_reason, list) else [stop_reason]
     reasons = [reason for reason in reasons if reason]
     schemas = None if tools is None else schemas_of(tools)
-    return [
-        _expected(call, reasons, schemas) for call in calls if not call["server_side"]
-    ]
+    return [_expected(call, reasons, schemas) for call in calls if not call["server_side"]]
 
 
 def _expected(
@@ -88,9 +86,7 @@ def _refuse(word: str) -> Any:
     raise ValueError(word)
 
 
-def _checked(
-    name: str, value: Any, schemas: Mapping[str, Any] | None
-) -> tuple[str, Any]:
+def _checked(name: str, value: Any, schemas: Mapping[str, Any] | None) -> tuple[str, Any]:
     args = value if isinstance(value, dict) else None
     if args is None:
         return "schema_error", None
@@ -127,9 +123,7 @@ def _lowered(schema: Any) -> Any:
     """A schema with the upper-case type names of one provider written as JSON Schema has them."""
     if isinstance(schema, dict):
         return {
-            key: value.lower()
-            if key == "type" and isinstance(value, str)
-            else _lowered(value)
+            key: value.lower() if key == "type" and isinstance(value, str) else _lowered(value)
             for key, value in schema.items()
         }
     if isinstance(schema, list):

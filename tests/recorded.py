@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -12,15 +13,18 @@ DIRECTORY: Final = Path(os.environ.get("FINALCALL_CORPUS", Path(__file__).parent
 """The recordings of this repository, or another directory of them."""
 
 OUT_OF_SCOPE: Final = frozenset(
-    {"openai-realtime", "gemini-live", "openai-assistants", "cloudflare-native"}
+    {"openai-realtime", "gemini-live", "openai-assistants", "cloudflare-native", "none"}
 )
+"""Dialects that are not spoken here; "none" is a file that is no recording."""
 
 
 def recordings() -> dict[str, Path]:
     """Every recording of a dialect in scope, by its path in the directory."""
     found: dict[str, Path] = {}
     for path in sorted(DIRECTORY.glob("*/*.jsonl")):
-        if Recording.read(path).header.get("dialect") not in OUT_OF_SCOPE:
+        with path.open(encoding="utf-8") as lines:
+            header = json.loads(next(lines))
+        if header.get("dialect", "none") not in OUT_OF_SCOPE:
             found[path.relative_to(DIRECTORY).as_posix()] = path
     return found
 

@@ -37,9 +37,7 @@ class Ending:
         return self.cause is None
 
 
-def judge(
-    outcomes: Sequence[Outcome], stop_reason: StopReason | None, ending: Ending
-) -> TurnVerdict:
+def judge(outcomes: Sequence[Outcome], stop_reason: StopReason | None) -> TurnVerdict:
     """Read the turn's verdict off the first row that holds."""
     verdict = None if stop_reason is None else stop_reason.verdict
     rows: tuple[tuple[bool, TurnVerdict], ...] = (
@@ -49,4 +47,7 @@ def judge(
         (any(isinstance(outcome, Dispatchable) for outcome in outcomes), "dispatch"),
         (verdict is Verdict.COMPLETE, "done"),
     )
-    return next((answer for holds, answer in rows if holds), "fail")
+    for holds, answer in rows:
+        if holds:
+            return answer
+    return "fail"

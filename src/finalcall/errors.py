@@ -12,7 +12,7 @@ from finalcall.outcomes import Cause
 
 
 @final
-class StreamIdle(TimeoutError):
+class StreamIdle(TimeoutError):  # noqa: N818 - the name says what happened
     """Nothing arrived, or nothing but keep-alives, for longer than the limit.
 
     Attributes:
@@ -37,7 +37,7 @@ class StreamIdle(TimeoutError):
 
 
 @final
-class StreamEndedEarly(ConnectionError):
+class StreamEndedEarly(ConnectionError):  # noqa: N818 - the name says what happened
     """The stream ended cleanly and no stop reason had come."""
 
     def __init__(self, events: int) -> None:
@@ -49,7 +49,7 @@ class StreamEndedEarly(ConnectionError):
 
 
 @final
-class ProviderFault(RuntimeError):
+class ProviderFault(RuntimeError):  # noqa: N818 - the name says what happened
     """The provider reported an error in the stream, or the stream contradicted itself.
 
     Attributes:

@@ -157,7 +157,7 @@ class ArgumentsDelta:
 
 @_event
 class ArgumentsRestated:
-    """The provider stated the whole text, and it differs from what had accumulated: it replaces it."""
+    """The provider stated the whole text, which differs from what had come: it replaces it."""
 
     call: Call
     text: str

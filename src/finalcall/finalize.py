@@ -5,11 +5,12 @@ Pure: it reads an accumulator, changes nothing and gives the same answer every t
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 from finalcall.accumulator import Accumulator, Buffer
 from finalcall.events import CallKind
 from finalcall.lifecycle import Input, State, advance
+from finalcall.narrow import is_object
 from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, Reason, SchemaError, Violation
 from finalcall.stop_reasons import CAUSES, StopReason, Verdict
 from finalcall.strict import NotStrictJSON, join_surrogates, parse_strict
@@ -118,7 +119,7 @@ def _judge(buffer: Buffer, tools: ToolSet | None) -> Outcome:
 
 
 def _validate(buffer: Buffer, name: str, value: Any, tools: ToolSet | None) -> Outcome:
-    args = cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    args = value if is_object(value) else None
     parsed: Any = None
     if tools is not None:
         check = tools.check(name, value)
@@ -156,7 +157,7 @@ def _failed(buffer: Buffer, given: Input, cause: Cause) -> Failed:
 
 
 def _dispatchable(buffer: Buffer, name: str, args: dict[str, Any], parsed: Any) -> Dispatchable:
-    made = object.__new__(Dispatchable)
+    made: Dispatchable = object.__new__(Dispatchable)
     for field, value in (
         ("call_id", buffer.call_id),
         ("name", name),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finalcall.accumulator import Buffer
-from finalcall.outcomes import Dispatchable, Failed, Outcome, SchemaError, Violation
+from finalcall.outcomes import Failed, Outcome, SchemaError, Violation
 from finalcall.providers.base import Answered, Normaliser
 from finalcall.results import Results, ToolResult, find_result
 
@@ -56,7 +56,7 @@ def build_history(
         result = find_result(results, outcome)
         used += result is not None
         if result is None:
-            if isinstance(outcome, Dispatchable):
+            if not isinstance(outcome, SchemaError):
                 raise ValueError(
                     f"no result for the call {outcome.name!r} ({outcome.key}); every dispatchable "
                     "call needs one: pass what it returned, its exception, or a ToolResult saying "

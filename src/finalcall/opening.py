@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast, final
 
+from finalcall.narrow import is_mapping
+
 CEILINGS: Final[tuple[tuple[str, ...], ...]] = (
     ("max_tokens",),
     ("max_completion_tokens",),
@@ -64,10 +66,7 @@ def _first(parameters: Mapping[str, Any], paths: tuple[tuple[str, ...], ...]) ->
     for path in paths:
         node: Any = parameters
         for name in path:
-            if isinstance(node, Mapping):
-                node = cast("Mapping[str, Any]", node).get(name)
-            else:
-                node = getattr(node, name, None)
+            node = node.get(name) if is_mapping(node) else getattr(node, name, None)
         if node is not None and isinstance(node, int | list | tuple):
             return cast("Any", node)
     return None

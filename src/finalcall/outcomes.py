@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 Reason: TypeAlias = Literal["abandoned", "unparseable", "truncated"]
 
@@ -17,7 +17,7 @@ Reason: TypeAlias = Literal["abandoned", "unparseable", "truncated"]
 class Cause(enum.StrEnum):
     """Why a call failed: what a person is told and what asking again would have to change."""
 
-    TOKEN_CEILING = "token_ceiling"
+    TOKEN_CEILING = "token_ceiling"  # noqa: S105 - a limit on tokens, not a password
     """The output reached a token limit."""
     SAFETY = "safety"
     """A filter, a guardrail or a refusal ended the message."""
@@ -89,7 +89,7 @@ class Dispatchable:
     key: str
     parsed: Any = field(hash=False, compare=False)
 
-    def __init__(self, *_: object, **__: object) -> NoReturn:
+    def __init__(self, *_: object, **__: object) -> None:
         raise TypeError(
             "a Dispatchable is made by finalcall.finalize() alone: it certifies a finished, "
             "strictly parsed, valid call; in a test use finalcall.testing.dispatchable()"

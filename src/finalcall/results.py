@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast, final
 
+from finalcall.narrow import is_array
 from finalcall.outcomes import Outcome
 
 
@@ -48,14 +49,15 @@ def as_result(value: Any) -> ToolResult:
         return ToolResult(value)
     if isinstance(value, BaseException):
         return ToolResult(f"{type(value).__name__}: {value}", is_error=True)
-    if isinstance(value, list) and _are_blocks(cast("list[Any]", value)):
-        return ToolResult(cast("list[Any]", value))
+    if is_array(value) and _are_blocks(value):
+        return ToolResult(value)
     try:
         return ToolResult(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError):
+        kind = type(cast("object", value)).__name__
         raise TypeError(
-            f"a tool result of type {type(value).__name__} cannot be sent: expected a string, "
-            "an exception, a ToolResult, content blocks or a JSON value"
+            f"a tool result of type {kind} cannot be sent: expected a string, an exception, a "
+            "ToolResult, content blocks or a JSON value"
         ) from None
 
 

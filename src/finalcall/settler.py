@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypedDict, final
+from typing import Any, Final, TypeAlias, TypedDict, cast, final
 
 from finalcall.ending import Ending, TurnVerdict, judge
 from finalcall.errors import ProviderFault, StreamEndedEarly, StreamIdle
@@ -158,7 +158,7 @@ class Settler:
             UnrecognisedStream: The first event is no known provider's.
         """
         if isinstance(native, bytes | bytearray | memoryview):
-            return self._feed_bytes(bytes(native), now)
+            return self._feed_bytes(bytes(cast("bytes", native)), now)
         if self.ending is not None:
             self._note_late(native)
             return []
@@ -278,18 +278,28 @@ class Settler:
         Returns:
             The last events: the `CallSettled` of every call comes last.
         """
-        if self.ending is not None:
-            return []
+        events = self._flush() if cause is None and self.ending is None else []
+        return events if self.ending is not None else events + self._finish(cause, exception)
+
+    def _flush(self) -> list[Event]:
+        """What the bytes so far still hold.
+
+        Half an event is what a cut looks like, so it is left out: the missing stop reason says
+        the rest.
+        """
         events: list[Event] = []
-        if cause is None and self._decoder is not None:
-            for native in self._decoder.end():
+        for native in [] if self._decoder is None else self._decoder.end():
+            if not isinstance(native, Undecodable):
                 events += self.feed(native)
-            if self.ending is not None:
-                return events
+        return events
+
+    def _finish(self, cause: Cause | None, exception: BaseException | None) -> list[Event]:
+        events: list[Event] = []
         if self._normaliser is not None:
             events += self._take_all(self._normaliser.end())
         if cause in _FAULTS:
-            events += self._take_all([StreamFault(cause or Cause.MALFORMED, type(exception).__name__)])
+            fault = StreamFault(cause or Cause.MALFORMED, type(exception).__name__)
+            events += self._take_all([fault])
         return events + self._settle(self._ending_of(cause, exception=exception))
 
     def _ending_of(
@@ -397,9 +407,7 @@ class Settler:
         Raises:
             RuntimeError: The turn has not ended.
         """
-        outcomes = self.outcomes
-        assert self.ending is not None
-        return judge(outcomes, self.stop_reason, self.ending)
+        return judge(self.outcomes, self.stop_reason)
 
     @property
     def stop_reason(self) -> StopReason | None:

@@ -73,8 +73,8 @@ def shutdown_of(stream: Any) -> Callable[[], None] | None:
     extensions = getattr(response, "extensions", None)
     if not isinstance(extensions, dict):
         return None
-    network: Any = extensions.get("network_stream")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    version: Any = extensions.get("http_version")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    facts = cast("dict[str, Any]", extensions)
+    network, version = facts.get("network_stream"), facts.get("http_version")
     if network is None or version not in (b"HTTP/1.1", b"HTTP/1.0"):
         return None
     connection = network.get_extra_info("socket")
@@ -216,9 +216,7 @@ class PumpedSource:
     def get(self, deadline: float, hard: float) -> Any:  # noqa: ARG002 - see Source
         """The next native event; either deadline ends the wait, and waiting can go on."""
         if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._run, name="finalcall-reader", daemon=True
-            )
+            self._thread = threading.Thread(target=self._run, name="finalcall-reader", daemon=True)
             self._thread.start()
         try:
             native, error = self._queue.get_nowait()

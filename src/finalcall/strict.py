@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import jiter
 
+from finalcall.narrow import is_array, is_object
 from finalcall.outcomes import Cause
 
 _MAY_OVERFLOW: Final = re.compile(r"\d[eE]|\d{309}")
 """A float can only reach infinity with an exponent or with more digits than the largest float."""
 
 
-class NotStrictJSON(ValueError):
+class NotStrictJSON(ValueError):  # noqa: N818 - says what the text is
     """The text is not one strict JSON document. Carries a cause and no text.
 
     Attributes:
@@ -79,8 +80,8 @@ def _holds_infinity(value: Any) -> bool:
         if isinstance(node, float):
             if math.isinf(node):
                 return True
-        elif isinstance(node, dict):
-            pending.extend(node.values())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        elif isinstance(node, list):
-            pending.extend(node)  # pyright: ignore[reportUnknownArgumentType]
+        elif is_object(node):
+            pending.extend(node.values())
+        elif is_array(node):
+            pending.extend(node)
     return False

@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, final
+from typing import Any, Self, Unpack, cast, final
 
 from finalcall.ending import Ending, TurnVerdict
 from finalcall.events import Anomaly, Event, ExternalCall
@@ -16,7 +16,15 @@ from finalcall.opening import Opening, request_options
 from finalcall.outcomes import Cause, Outcome
 from finalcall.results import Results
 from finalcall.settler import Settler, SettlerOptions, Stats
-from finalcall.sources import Clock, Exhausted, Overdue, Pacing, Source, close_if_possible, open_source
+from finalcall.sources import (
+    Clock,
+    Exhausted,
+    Overdue,
+    Pacing,
+    Source,
+    close_if_possible,
+    open_source,
+)
 from finalcall.stop_reasons import StopReason
 from finalcall.tools import ToolsLike
 from finalcall.usage import Usage
@@ -39,8 +47,7 @@ class SettledTurn:
     def __init__(self, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]) -> None:
         self._raises = options.pop("raises", True)
         self._clock = options.pop("clock", time.monotonic)
-        provider = options.pop("provider", None)
-        self._settler = Settler(provider, tools=tools, **options)
+        self._settler = Settler(tools=tools, **cast("SettlerOptions", options))
         self._iterated = False
 
     def _begin(self) -> None:

@@ -1,0 +1,281 @@
+"""A loopback HTTP/1.1 server that answers with scripts, so that a real client can be tested.
+
+It runs in one thread of its own. Leaving its `with` block ends every connection and the thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias, final
+
+from finalcall.testing.recordings import Recording
+from finalcall.testing.steps import (
+    LAST_STEPS,
+    Close,
+    CloseAbruptly,
+    KeepOpen,
+    Pause,
+    Pings,
+    Reset,
+    Script,
+    Send,
+    Stall,
+    Step,
+)
+
+_LINGER_ZERO: Final = struct.pack("ii", 1, 0)  # closing then sends RST instead of FIN
+_MAX_HEAD_BYTES: Final = 256 * 1024
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """A request that the server got.
+
+    Attributes:
+        method: Such as `POST`.
+        path: With the query, as sent.
+        headers: By name in lower case.
+        body: As sent.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body parsed as JSON.
+
+        Raises:
+            ValueError: The body is not JSON.
+        """
+        return json.loads(self.body)
+
+
+Reply: TypeAlias = Script | Recording
+Replies: TypeAlias = Reply | Sequence[Reply] | Callable[[RecordedRequest], Reply]
+
+
+@final
+class ReplayServer:
+    """Answers every request, whatever its path, with a scripted body.
+
+    Use it as a context manager, sync or async, and point a client at `base_url`. What a reply
+    function raises cuts its connection, and is raised again when the block is left.
+
+    Args:
+        replies: One script or recording for every request; a list, whose first item answers the
+            first request and whose last answers all that follow; or a function of the request.
+
+    Raises:
+        ValueError: The list is empty.
+    """
+
+    def __init__(self, replies: Replies) -> None:
+        self._reply_to = _reply_function(replies)
+        self._thread: threading.Thread | None = None
+        self._stop: Callable[[], object] | None = None
+        self._failures: list[BaseException] = []
+        self._port = 0
+        self.requests: list[RecordedRequest] = []
+        """The requests so far, in the order in which they came."""
+
+    @property
+    def base_url(self) -> str:
+        """Where the server listens, such as `http://127.0.0.1:49152`.
+
+        Raises:
+            RuntimeError: The server is not running.
+        """
+        if self._thread is None:
+            raise RuntimeError("the server is not running; enter its with block first")
+        return f"http://127.0.0.1:{self._port}"
+
+    def __enter__(self) -> Self:
+        if self._thread is not None:
+            raise RuntimeError("the server is running already; make another one")
+        listener = socket.create_server(("127.0.0.1", 0))
+        self._port = listener.getsockname()[1]
+        listening = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(listener, listening)),
+            name="replay-server",
+        )
+        self._thread.start()
+        listening.wait()
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._thread is not None and self._stop is not None:
+            self._stop()
+            self._thread.join()
+        self._thread = self._stop = None
+        if self._failures and exception is None:
+            raise self._failures[0]
+
+    # Starting and stopping take milliseconds and wait for nothing of the caller's, so the async
+    # form needs no loop of any particular kind.
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.__exit__(exception_type, exception, traceback)
+
+    def _run(self, listener: socket.socket, listening: threading.Event) -> None:
+        # The loop that has readers of plain sockets, on every system.
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            runner.run(self._serve(listener, listening))
+
+    async def _serve(self, listener: socket.socket, listening: threading.Event) -> None:
+        loop = asyncio.get_running_loop()
+        stopping = asyncio.Event()
+        self._stop = lambda: loop.call_soon_threadsafe(stopping.set)
+        conversations: set[asyncio.Task[None]] = set()
+
+        # `asyncio.start_server` can leak a connection that it is accepting while it is closed.
+        def accept() -> None:
+            with contextlib.suppress(BlockingIOError, ConnectionAbortedError):
+                connection, _ = listener.accept()
+                task = asyncio.ensure_future(self._converse(connection))
+                conversations.add(task)
+                task.add_done_callback(lambda task: self._finish(task, connection))
+                task.add_done_callback(conversations.discard)
+
+        listener.setblocking(False)
+        loop.add_reader(listener, accept)
+        listening.set()
+        await stopping.wait()
+        loop.remove_reader(listener)
+        listener.close()
+        for task in conversations:
+            task.cancel()
+        await asyncio.gather(*conversations, return_exceptions=True)
+
+    def _finish(self, conversation: asyncio.Task[None], connection: socket.socket) -> None:
+        connection.close()  # not in the task: one that is cancelled before it starts does nothing
+        if not conversation.cancelled() and (failure := conversation.exception()) is not None:
+            self._failures.append(failure)
+
+    async def _converse(self, connection: socket.socket) -> None:
+        """Answer the requests of one connection, until one side has enough of it."""
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        reader, writer = await asyncio.open_connection(sock=connection, limit=_MAX_HEAD_BYTES)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            try:
+                keep_open = True
+                while keep_open:
+                    request = await _read_request(reader)
+                    self.requests.append(request)
+                    keep_open = await self._answer(request, reader, writer)
+                writer.close()
+                await writer.wait_closed()
+            finally:
+                writer.transport.abort()  # does nothing to what is closed already
+
+    async def _answer(
+        self,
+        request: RecordedRequest,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> bool:
+        reply = self._reply_to(request)
+        script = reply.to_script() if isinstance(reply, Recording) else reply
+        persists = any(isinstance(step, KeepOpen) for step in script.steps)
+        writer.write(
+            b"HTTP/1.1 200 OK\r\n"
+            b"Content-Type: %s\r\n"
+            b"Transfer-Encoding: chunked\r\n"
+            b"Connection: %s\r\n\r\n"
+            % (script.content_type.encode(), b"keep-alive" if persists else b"close")
+        )
+        # A client says nothing while it is answered: whatever is read means that it has gone.
+        gone = asyncio.ensure_future(reader.read(1))
+        keep_open = False
+        try:
+            for step in script.steps:
+                await _perform(step, writer, gone)
+                if gone.done():
+                    break
+                if isinstance(step, LAST_STEPS):
+                    keep_open = isinstance(step, KeepOpen)
+                    break
+            else:
+                await _perform(Close(), writer, gone)
+        finally:
+            gone.cancel()
+            await asyncio.wait({gone})
+        return keep_open
+
+
+async def _perform(step: Step, writer: asyncio.StreamWriter, gone: asyncio.Future[bytes]) -> None:
+    match step:
+        case Send(data):
+            await _write_chunk(writer, data)
+        case Pause(seconds):
+            await asyncio.wait({gone}, timeout=seconds)
+        case Stall():
+            await asyncio.wait({gone})
+        case Pings(every, data):
+            while not gone.done():
+                await _write_chunk(writer, data)
+                await asyncio.wait({gone}, timeout=every)
+        case Reset():
+            writer.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_ZERO
+            )
+            writer.transport.abort()
+        case Close() | KeepOpen():
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+        case CloseAbruptly():
+            pass  # closing the connection is all
+
+
+async def _write_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
+    if data:  # an empty chunk would end the body
+        writer.write(b"%x\r\n%s\r\n" % (len(data), data))
+        await writer.drain()
+
+
+async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    request_line, *lines = head.rstrip().split("\r\n")
+    method, path, _ = request_line.split(" ")
+    headers = {
+        name.strip().lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)
+    }
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return RecordedRequest(method, path, headers, body)
+
+
+def _reply_function(replies: Replies) -> Callable[[RecordedRequest], Reply]:
+    if callable(replies):
+        return replies
+    sequence = (replies,) if isinstance(replies, Script | Recording) else tuple(replies)
+    if not sequence:
+        raise ValueError("the list of replies is empty; expected at least one script or recording")
+    upcoming = itertools.chain(sequence, itertools.repeat(sequence[-1]))
+    return lambda _: next(upcoming)

@@ -1,0 +1,9 @@
+"""From bytes to native events: server-sent events, JSON lines or array, AWS event stream.
+
+Sans I/O: whoever has the bytes feeds them, in any cut. No provider is known here.
+"""
+
+from finalcall.wire.decoder import Decoder
+from finalcall.wire.undecodable import MAX_EVENT_BYTES, Undecodable
+
+__all__ = ["MAX_EVENT_BYTES", "Decoder", "Undecodable"]

@@ -1,0 +1,70 @@
+"""The documents' promises: their code runs, and what is generated is fresh."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests import documents
+
+DOCS = documents.ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    """The generator, which is a script and in no package."""
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("document", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+def test_the_code_runs(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Python block runs as it stands and prints what the document says it prints."""
+    monkeypatch.chdir(documents.ROOT)
+    assert documents.run(document) > 0
+
+
+def test_generated_parts_are_fresh(generate: ModuleType) -> None:
+    """What the documents take from the tables is what the tables say."""
+    assert not generate.stale()
+
+
+def test_a_stale_part_is_found_and_written(generate: ModuleType, tmp_path: Path) -> None:
+    """A part that differs from its table is reported with the text that it must have."""
+    document = tmp_path / "causes.md"
+    document.write_text("before\n<!-- generated: causes -->\nold\n<!-- end -->\nafter\n")
+    (fresh,) = generate.stale(tmp_path).values()
+    assert "`token_ceiling`" in fresh
+    assert fresh.startswith("before\n")
+    assert fresh.endswith("<!-- end -->\nafter\n")
+    document.write_text(fresh)
+    assert not generate.stale(tmp_path)
+
+
+def test_every_generated_part_is_used(generate: ModuleType) -> None:
+    """No part is generated for nobody."""
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))
+    assert [name for name in generate.PARTS if f"<!-- generated: {name} -->" not in text] == []
+
+
+def test_the_check_fails_when_stale(
+    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--check` writes nothing and gives status 1; without it the part is written."""
+    assert sys.modules.get("generate") is None
+    document = tmp_path / "verdicts.md"
+    document.write_text("<!-- generated: verdicts -->\n<!-- end -->\n")
+    monkeypatch.setattr(generate.stale, "__defaults__", (tmp_path,))
+    assert generate.main(["--check"]) == 1
+    assert "`complete`" not in document.read_text()
+    assert generate.main([]) == 0
+    assert "`complete`" in document.read_text()
+    assert generate.main(["--check"]) == 0

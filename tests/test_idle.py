@@ -1,0 +1,133 @@
+"""The clocks as arithmetic, stepped by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from finalcall.idle import Alarm, Clocks, Idle, Phase
+
+IDLE = Idle(first=30, between=20, in_call=60, progress=100, quiet=5)
+
+
+def test_each_phase_has_its_silence() -> None:
+    """What silence is legitimate depends on what the turn waits for."""
+    for phase, limit in ((Phase.FIRST, 30), (Phase.BETWEEN, 20), (Phase.IN_CALL, 60)):
+        clocks = Clocks(IDLE)
+        clocks.phase = phase
+        clocks.wait(1000.0)
+        assert clocks.deadline(hard=True) == 1000.0 + limit
+        assert clocks.expired(1000.0 + limit) is Alarm.IDLE
+
+
+def test_any_event_resets_silence() -> None:
+    """A keep-alive is an event."""
+    clocks = Clocks(IDLE)
+    clocks.phase = Phase.BETWEEN
+    now = 0.0
+    for _ in range(4):
+        clocks.wait(now)
+        now += 19
+        assert clocks.expired(now) in (None, Alarm.QUIET)
+        clocks.arrived(now, progress=False)
+    clocks.wait(now)
+    assert clocks.expired(now + 20) is Alarm.IDLE
+
+
+def test_keep_alives_do_not_reset_progress() -> None:
+    """A dead generation behind a pinging proxy still ends."""
+    clocks = Clocks(Idle(between=20, progress=50, quiet=None))
+    clocks.phase = Phase.BETWEEN
+    now, alarms = 0.0, []
+    for _ in range(6):
+        clocks.wait(now)
+        now += 10
+        alarms.append(clocks.expired(now))
+        clocks.arrived(now, progress=False)
+    assert alarms == [None, None, None, None, Alarm.STALLED, Alarm.STALLED]
+
+
+def test_progress_resets_both() -> None:
+    """Output that moves starts the progress clock anew."""
+    clocks = Clocks(Idle(between=20, progress=50, quiet=None))
+    clocks.phase = Phase.BETWEEN
+    now = 0.0
+    for step in range(20):
+        clocks.wait(now)
+        now += 15
+        assert clocks.expired(now) is None
+        clocks.arrived(now, progress=step % 3 == 2)
+
+
+def test_only_waiting_counts() -> None:
+    """A caller that thinks for an hour between two events kills nothing."""
+    clocks = Clocks(IDLE)
+    clocks.phase = Phase.BETWEEN
+    now = 0.0
+    for _ in range(5):
+        clocks.wait(now)
+        now += 1
+        clocks.arrived(now, progress=True)
+        now += 3600
+        assert clocks.deadline() == math.inf
+        assert clocks.expired(now) is None
+
+
+def test_quiet_is_told_each_time_it_passes_and_before_any_limit() -> None:
+    """The soft alarm repeats until the hard one."""
+    clocks = Clocks(IDLE)
+    clocks.phase = Phase.BETWEEN
+    clocks.wait(0.0)
+    alarms = []
+    while not alarms or alarms[-1] is Alarm.QUIET:
+        alarms.append(clocks.expired(clocks.deadline()))
+    assert alarms == [Alarm.QUIET, Alarm.QUIET, Alarm.QUIET, Alarm.IDLE]
+
+
+def test_quiet_begins_anew_with_each_wait() -> None:
+    """An event makes the stream loud again."""
+    clocks = Clocks(IDLE)
+    clocks.phase = Phase.BETWEEN
+    clocks.wait(0.0)
+    assert clocks.expired(5.0) is Alarm.QUIET
+    clocks.arrived(6.0, progress=True)
+    clocks.wait(6.0)
+    assert clocks.deadline() == 11.0
+
+
+def test_after_a_stop_reason_silence_ends_the_message_well() -> None:
+    """It is then no idle timeout at all."""
+    clocks = Clocks(IDLE, after_stop=2.0)
+    clocks.phase = Phase.STOPPED
+    clocks.wait(0.0)
+    assert clocks.deadline(hard=True) == 2.0
+    assert clocks.expired(2.0) is Alarm.AFTER_STOP
+
+
+def test_everything_can_be_off() -> None:
+    """None is off: nothing is ever due."""
+    clocks = Clocks(Idle(first=None, between=None, in_call=None, progress=None, quiet=None))
+    clocks.wait(0.0)
+    assert clocks.deadline() == math.inf
+    assert clocks.expired(1e9) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (7.0, Idle(between=7.0, in_call=7.0)),
+        (None, Idle(first=None, between=None, in_call=None, progress=None)),
+        (IDLE, IDLE),
+    ],
+)
+def test_an_idle_timeout_may_be_short(given: float | Idle | None, expected: Idle) -> None:
+    """Seconds set the limits between events; None turns all limits off."""
+    assert Idle.of(given) == expected
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_a_limit_that_would_end_every_turn_is_refused(value: float) -> None:
+    """Zero is not a way to say never."""
+    with pytest.raises(ValueError, match="None to turn it off"):
+        Idle(between=value)

@@ -1,0 +1,66 @@
+"""What `import finalcall` costs: the heavy libraries are loaded by whoever first needs them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "anthropic",
+    "boto3",
+    "botocore",
+    "cohere",
+    "google.genai",
+    "groq",
+    "httpx",
+    "httpx2",
+    "jsonschema",
+    "jsonschema_rs",
+    "mistralai",
+    "ollama",
+    "openai",
+    "pydantic",
+    "referencing",
+    "xai_sdk",
+)
+OURS = ("finalcall.cli", "finalcall.preview", "finalcall.testing")
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after running some code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules, sep='\\n')"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """What importing the package loads."""
+    return loaded_by("import finalcall")
+
+
+@pytest.mark.parametrize("module", [*HEAVY, *OURS])
+def test_importing_the_package_does_not_load(loaded: set[str], module: str) -> None:
+    """`import finalcall` loads no SDK, no validator, no display parser, no test kit, no command."""
+    assert "finalcall.turn" in loaded
+    assert module not in loaded
+
+
+def test_settling_without_tools_loads_no_validator() -> None:
+    """A turn that checks nothing needs neither jsonschema nor pydantic."""
+    loaded = loaded_by("import finalcall\nfinalcall.settle([], tools=None, raises=False)")
+    assert "finalcall.settler" in loaded
+    assert not loaded & {"jsonschema", "pydantic", "finalcall.preview"}
+
+
+def test_the_command_line_loads_no_sdk() -> None:
+    """Reading the command line needs no client: only playing a scene does."""
+    loaded = loaded_by("from finalcall.cli import main\nmain(['demo', '--list'])")
+    assert "finalcall.cli.demo" in loaded
+    assert "anthropic" not in loaded

@@ -1,0 +1,348 @@
+"""The sans-I/O whole: recognition, the end of a message, anomalies, limits, history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from finalcall import (
+    Anomaly,
+    CallSettled,
+    Cause,
+    Dispatchable,
+    Failed,
+    Idle,
+    Limits,
+    Other,
+    ProviderFault,
+    SchemaError,
+    Settler,
+    StreamEndedEarly,
+    StreamIdle,
+    StreamQuiet,
+    ToolResult,
+    UnrecognisedStream,
+    Verdict,
+)
+from tests.messages import CLEAN, ERROR, TOOLS, call, message_start, stopped, text, to_sse
+
+
+def feed(events: list[Any], **options: Any) -> Settler:
+    settler = Settler(**{"tools": TOOLS, **options})
+    for event in events:
+        settler.feed(event)
+    return settler
+
+
+def test_the_message_ends_at_its_own_marker() -> None:
+    """The call that ends the message gives every CallSettled; no end() is needed."""
+    settler = Settler(tools=TOOLS)
+    *_, last = [settler.feed(event) for event in CLEAN]
+    assert [type(event) for event in last] == [Other, CallSettled]
+    assert settler.verdict == "dispatch"
+    assert settler.end() == []
+
+
+def test_outcomes_are_not_there_before_the_end() -> None:
+    """Nothing is settled while the stream goes on."""
+    settler = feed(CLEAN[:-1])
+    with pytest.raises(RuntimeError, match="has not ended"):
+        _ = settler.outcomes
+
+
+def test_exactly_one_event_carries_the_native_one() -> None:
+    """Whoever passes natives on passes each once."""
+    settler = Settler(tools=TOOLS)
+    for native in CLEAN:
+        carriers = [event for event in settler.feed(native) if event.native is not None]
+        assert [event.native for event in carriers] == [native]
+
+
+@pytest.mark.parametrize(
+    "first", [{"surprise": 1}, {"type": "surprise"}, object(), 7, "text", ["a"]]
+)
+def test_an_unrecognised_stream_says_what_was_seen_and_what_is_known(first: Any) -> None:
+    """The message names fields and providers, never content."""
+    with pytest.raises(UnrecognisedStream, match="anthropic"):
+        Settler(tools=None).feed(first)
+
+
+def test_an_unknown_provider_says_which_are_known() -> None:
+    """A typo is an error at construction."""
+    with pytest.raises(ValueError, match=r"known are .*anthropic"):
+        Settler("antropic", tools=None)
+
+
+def test_provider_overrides_recognition() -> None:
+    """A stream that begins oddly can be named."""
+    settler = feed([{"type": "surprise"}, *CLEAN], provider="anthropic")
+    assert settler.verdict == "dispatch"
+
+
+def test_leading_nothing_is_skipped() -> None:
+    """None before the first event says nothing."""
+    assert feed([None, *CLEAN]).verdict == "dispatch"
+
+
+def test_a_stream_of_nothing_ended_early() -> None:
+    """An empty stream has no outcomes, and is no success."""
+    settler = feed([])
+    settler.end()
+    assert (settler.outcomes, settler.verdict) == ([], "fail")
+    assert isinstance(settler.error, StreamEndedEarly)
+    assert settler.history() == []
+
+
+ENDINGS = {
+    None: (Cause.ENDED_EARLY, StreamEndedEarly),
+    Cause.DISCONNECTED: (Cause.DISCONNECTED, ConnectionResetError),
+    Cause.CANCELLED: (Cause.CANCELLED, None),
+    Cause.PROVIDER_ERROR: (Cause.PROVIDER_ERROR, ConnectionResetError),
+}
+
+
+@pytest.mark.parametrize("cause", ENDINGS)
+def test_an_end_before_the_stop_reason_abandons(cause: Cause | None) -> None:
+    """Whatever ended the stream, each open call has its outcome and its cause."""
+    expected, error_type = ENDINGS[cause]
+    settler = feed([message_start(), *call(0)])
+    exception = ConnectionResetError() if error_type is ConnectionResetError else None
+    (event,) = settler.end(cause, exception)[-1:]
+    assert isinstance(event, CallSettled)
+    assert isinstance(event.outcome, Failed)
+    assert (event.outcome.reason, event.outcome.cause) == ("abandoned", expected)
+    assert type(settler.error) is (error_type or type(None))
+    assert settler.verdict == "fail"
+
+
+@pytest.mark.parametrize("cause", [None, Cause.DISCONNECTED, Cause.CANCELLED, Cause.IDLE])
+def test_after_the_stop_reason_an_end_does_no_harm(cause: Cause | None) -> None:
+    """A drop, silence or a cancel after the stop reason leaves a whole message whole."""
+    settler = feed(CLEAN[:-1])
+    settler.end(cause)
+    assert [type(outcome) for outcome in settler.outcomes] == [Dispatchable]
+    assert settler.error is None
+
+
+@pytest.mark.parametrize("cause", [Cause.PROVIDER_ERROR, Cause.MALFORMED])
+def test_an_error_after_the_stop_reason_voids_it(cause: Cause) -> None:
+    """What the provider says failed does not run."""
+    settler = feed(CLEAN[:-1])
+    settler.end(cause, ValueError())
+    (outcome,) = settler.outcomes
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, outcome.cause) == ("abandoned", cause)
+
+
+def test_an_in_band_error_ends_the_message() -> None:
+    """The error's type is told, its message (which may quote arguments) is not."""
+    settler = feed([message_start(), *call(0), ERROR])
+    (outcome,) = settler.outcomes
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is Cause.PROVIDER_ERROR
+    assert isinstance(settler.error, ProviderFault)
+    assert settler.error.code == "overloaded_error"
+    assert "S3NT1N3L" not in str(settler.error)
+
+
+def test_two_generations_in_one_stream_run_nothing() -> None:
+    """Every call of both is abandoned, and the anomaly says why."""
+    settler = feed(
+        [
+            message_start("a"),
+            *call(0, "toolu_a"),
+            message_start("b"),
+            *call(0, "toolu_b"),
+            *stopped(),
+        ]
+    )
+    assert [outcome.reason for outcome in settler.outcomes if isinstance(outcome, Failed)] == [
+        "abandoned",
+        "abandoned",
+    ]
+    assert Anomaly("spliced_stream") in settler.anomalies
+    assert isinstance(settler.error, ProviderFault)
+
+
+def test_a_promise_of_calls_without_calls_is_an_anomaly() -> None:
+    """A stop reason that hands over to tools, and no tool."""
+    settler = feed([message_start(), *text("hm"), *stopped("tool_use")])
+    assert Anomaly("promised_calls_missing") in settler.anomalies
+    assert settler.verdict == "done"
+
+
+def test_a_call_after_the_end_is_named_and_not_run() -> None:
+    """Pushing on after the end changes no outcome."""
+    settler = feed([*CLEAN, *call(2, "toolu_late")])
+    assert len(settler.outcomes) == 1
+    assert Anomaly("call_after_end") in settler.anomalies
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "verdict"), [(20, "fail"), (21, "dispatch"), (None, "dispatch")]
+)
+def test_usage_at_the_ceiling_is_truncated_whatever_the_service_says(
+    ceiling: int | None, verdict: str
+) -> None:
+    """Some services relabel a cut message."""
+    settler = feed(CLEAN, ceiling=ceiling)
+    assert settler.verdict == verdict
+    if verdict == "fail":
+        assert settler.stop_reason is not None
+        assert settler.stop_reason.verdict is Verdict.TRUNCATED
+
+
+def test_the_callers_words_for_stop_reasons_come_first() -> None:
+    """A line makes a dialect's word known."""
+    events = [message_start(), *call(0), *stopped("handed_over")]
+    assert feed(events).verdict == "fail"
+    known = feed(events, stop_reasons={"handed_over": Verdict.COMPLETE})
+    assert known.verdict == "dispatch"
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [(Limits(calls=3), "calls_limit"), (Limits(message=50), "message_limit")],
+)
+def test_a_message_past_its_limits_ends(limits: Limits, code: str) -> None:
+    """Every call is abandoned with the cause LIMIT, and the turn is over."""
+    events = [message_start()]
+    for number in range(6):
+        events += call(number, f"toolu_{number}")
+    settler = feed(events, limits=limits)
+    assert settler.ending is not None
+    assert (settler.ending.cause, settler.ending.code) == (Cause.LIMIT, code)
+    assert {outcome.cause for outcome in settler.outcomes if isinstance(outcome, Failed)} == {
+        Cause.LIMIT
+    }
+
+
+def test_undecodable_bytes_end_the_turn() -> None:
+    """What was lost with a broken event may have been a fragment, so nothing runs."""
+    data = to_sse(CLEAN).replace(b'"partial_json"', b'"partial_json', 1)
+    settler = feed([data])
+    (outcome,) = settler.outcomes
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is Cause.MALFORMED
+    assert isinstance(settler.error, ProviderFault)
+
+
+def test_bytes_without_a_last_blank_line_are_read_at_the_end() -> None:
+    """A server that stops after its last line has still said it."""
+    settler = feed([to_sse(CLEAN).rstrip()])
+    settler.end()
+    assert settler.verdict == "dispatch"
+
+
+def test_on_settled_is_called_once_a_call() -> None:
+    """On a clean end, on a cut, and never again."""
+    for events in (CLEAN, CLEAN[:-3]):
+        seen: list[str] = []
+        settler = feed(events, on_settled=lambda event, seen=seen: seen.append(event.outcome.key))
+        settler.end(Cause.CANCELLED)
+        settler.end()
+        assert seen == ["toolu_1"]
+
+
+def test_a_failing_handler_keeps_no_other_call_unreported() -> None:
+    """What on_settled raises becomes a warning."""
+    seen: list[str] = []
+
+    def handler(event: CallSettled) -> None:
+        seen.append(event.outcome.key)
+        raise KeyError("S3NT1N3L")
+
+    events = [message_start(), *call(0, "a"), *call(1, "b"), *stopped()]
+    with pytest.warns(RuntimeWarning, match="on_settled raised KeyError"):
+        settler = feed(events, on_settled=handler)
+    assert seen == ["a", "b"]
+    assert settler.verdict == "dispatch"
+
+
+def test_time_is_told_not_read() -> None:
+    """deadline() begins a wait, tick() acts on it: first quiet, then the end."""
+    settler = Settler(tools=TOOLS, idle_timeout=Idle(in_call=25, quiet=10))
+    now = 100.0
+    for event in [message_start(), *call(0, stop=False)]:
+        settler.deadline(now)
+        settler.feed(event, now)
+    kinds = []
+    while settler.ending is None:
+        now = settler.deadline(now)
+        kinds += [type(event) for event in settler.tick(now)]
+    assert kinds == [StreamQuiet, StreamQuiet, CallSettled]
+    assert now == 125.0
+    error = settler.error
+    assert isinstance(error, StreamIdle)
+    assert (error.cause, error.seconds, error.open_calls) == (Cause.IDLE, 25.0, ("toolu_1",))
+
+
+def test_a_tick_before_the_deadline_does_nothing() -> None:
+    """Timers may fire early."""
+    settler = Settler(tools=TOOLS)
+    settler.deadline(0.0)
+    assert settler.tick(5.0) == []
+
+
+def test_history_answers_every_call_that_stays() -> None:
+    """Results by outcome, key or id; an invalid call gets its violations as an error."""
+    settler = feed(
+        [
+            message_start(),
+            *text("On it."),
+            *call(1, "a"),
+            *call(2, "b", '{"title": 7}'),
+            *call(3, "c", '{"title": '),
+            *stopped(),
+        ]
+    )
+    good, bad, failed = settler.outcomes
+    assert isinstance(good, Dispatchable)
+    assert isinstance(bad, SchemaError)
+    assert isinstance(failed, Failed)
+    for results in ({good: "done"}, {good.key: "done"}, {"a": ToolResult("done")}):
+        assistant, user = settler.history(results)
+        assert [block.get("id") for block in assistant["content"]] == [None, "a", "b"]
+        answers = user["content"]
+        assert [answer["tool_use_id"] for answer in answers] == ["a", "b"]
+        assert answers[0]["content"] == "done"
+        assert answers[1]["is_error"] is True
+        assert "title" in answers[1]["content"]
+
+
+def test_history_refuses_an_unanswered_call_and_a_stray_result() -> None:
+    """A call without a result would be refused by the provider one request later."""
+    settler = feed(CLEAN)
+    with pytest.raises(ValueError, match="no result for the call 'create_ticket'"):
+        settler.history()
+    with pytest.raises(ValueError, match="2 results were given and 1 belong"):
+        settler.history({"toolu_1": "done", "toolu_9": "?"})
+
+
+@pytest.mark.parametrize(
+    ("value", "content", "is_error"),
+    [
+        ("text", "text", False),
+        ({"id": 7}, '{"id": 7}', False),
+        (None, "null", False),
+        (["a"], '["a"]', False),
+        ([{"type": "text", "text": "x"}], [{"type": "text", "text": "x"}], False),
+        (LookupError("gone"), "LookupError: gone", True),
+        (ToolResult("no", is_error=True), "no", True),
+    ],
+)
+def test_a_result_may_be_anything_that_can_be_sent(
+    value: Any, content: Any, is_error: bool
+) -> None:
+    """Strings, JSON values, content blocks, exceptions, and ToolResult."""
+    (_, user) = feed(CLEAN).history({"toolu_1": value})
+    (answer,) = user["content"]
+    assert answer["content"] == content
+    assert answer.get("is_error", False) is is_error
+
+
+def test_a_result_that_cannot_be_sent_is_refused() -> None:
+    """Its type is named, its content is not."""
+    with pytest.raises(TypeError, match="of type object cannot be sent"):
+        feed(CLEAN).history({"toolu_1": object()})
