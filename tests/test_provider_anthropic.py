@@ -28,6 +28,8 @@ from tests.messages import CLEAN, call, message_start, stopped, text
 from tests.streams import Case, cases, FIXTURES, settle_natives
 
 CASES = cases(FIXTURES / "anthropic")
+MESSAGE: TypeAdapter[Any] = TypeAdapter(MessageParam)
+BETA_MESSAGE: TypeAdapter[Any] = TypeAdapter(BetaMessageParam)
 
 
 def settle(*events: Any, **options: Any) -> Settler:
@@ -258,7 +260,7 @@ def test_history_is_always_accepted(name: str) -> None:
     messages = settler.history(results)
     assert check(messages) == []
     for message in messages:
-        TypeAdapter(MessageParam).validate_python(message)
+        MESSAGE.validate_python(message)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -271,7 +273,7 @@ def test_history_of_every_recording_is_accepted(case: Case) -> None:
         messages = settler.history(results)
         assert check(messages, paused=settler.verdict == "resume") == []
         for message in messages:
-            TypeAdapter(BetaMessageParam).validate_python(message)
+            BETA_MESSAGE.validate_python(message)
 
 
 def test_a_paused_message_goes_back_unchanged() -> None:

@@ -1,0 +1,142 @@
+"""Turns one item of a tool list into compiled tools, whatever it is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from finalcall.narrow import is_array, is_mapping
+from finalcall.tools import reading, shapes, signatures
+from finalcall.tools.checks import accept, free_text, model_checker, schema_checker
+from finalcall.tools.schemas import Graph, Path, sensitive_paths
+from finalcall.tools.shapes import Declaration, Entry
+from finalcall.tools.tool import Checker, Tool
+
+
+def compile_tools(tools: Any, fast: bool | None) -> tuple[list[Entry], dict[str, Tool]]:
+    """Read and compile all that `ToolSet` takes.
+
+    Returns:
+        The entries in order, for writing, and the client tools by name.
+
+    Raises:
+        ValueError: An entry is not understood, a name comes twice, a schema is bad.
+        TypeError: `tools` is neither a list nor a mapping.
+    """
+    entries: list[Entry] = []
+    compiled: dict[str, Tool] = {}
+    for name, item in _items(tools):
+        try:
+            read = _compiled(name, item, fast)
+        except RecursionError:
+            raise ValueError("a tool's schema is nested too deeply to be compiled") from None
+        for entry, made in read:
+            entries.append(entry)
+            for tool in made:
+                known = compiled.setdefault(tool.name, tool)
+                if known is not tool and not _shared(known, tool):
+                    raise ValueError(f"two tools are named {tool.name!r}; names must differ")
+    return entries, compiled
+
+
+def _shared(known: Tool, tool: Tool) -> bool:
+    """Two toolsets of a service may have members in common; a call says which toolset is meant."""
+    return all(each.schema is None and each.kind == "function" for each in (known, tool))
+
+
+def _items(tools: Any) -> Iterator[tuple[str | None, Any]]:
+    if is_mapping(tools):
+        yield from tools.items()
+        return
+    if isinstance(tools, str | bytes | type) or not isinstance(tools, Iterable):
+        raise TypeError(
+            f"tools is {type(tools).__name__}; expected a list of tools or a mapping of names "
+            "to schemas (one tool is a list of one)"
+        )
+    for item in cast("Any", tools):
+        yield None, item
+
+
+def _compiled(name: str | None, item: Any, fast: bool | None) -> list[tuple[Entry, list[Tool]]]:
+    if isinstance(item, Tool):
+        return [(Entry(declarations=(item.declaration,)), [item])]
+    given = _as_mapping(item)
+    made = None
+    if signatures.is_model_class(item):
+        made = signatures.declare_model(item, name)
+    elif given is None and callable(item):
+        made = signatures.declare_callable(item, name)
+    if made is not None:
+        declaration, adapter = made
+        checker = model_checker(adapter, declaration.schema or {})
+        return [(Entry(declarations=(declaration,)), [_tool(declaration, checker, fast)])]
+    if name is not None:
+        entries = [
+            Entry(declarations=(reading.declare(name, given if given is not None else item),))
+        ]
+    else:
+        entries = reading.read(given) if given is not None else []
+    if not entries:
+        raise ValueError(_not_understood(item, given))
+    return [
+        (entry, [_tool(declaration, None, fast) for declaration in entry.declarations])
+        for entry in entries
+    ]
+
+
+def _as_mapping(item: Any) -> Mapping[str, Any] | None:
+    """Give a dict, or an SDK's object as one, by what it can do and not by its class."""
+    if is_mapping(item):
+        return item
+    if isinstance(item, type):
+        return None
+    if hasattr(item, "model_dump"):
+        return cast(
+            "Mapping[str, Any]", item.model_dump(mode="json", by_alias=True, exclude_none=True)
+        )
+    if hasattr(item, "to_dict"):
+        return cast("Mapping[str, Any]", item.to_dict())
+    if hasattr(item, "inputSchema"):
+        keys = ("name", "title", "description", "inputSchema")
+        return {key: value for key in keys if (value := getattr(item, key, None)) is not None}
+    return None
+
+
+def _not_understood(item: Any, given: Mapping[str, Any] | None) -> str:
+    found = type(item).__name__
+    if given is not None:
+        found += f" with the keys {sorted(map(str, given))}"
+    return (
+        f"a tool is not understood: found {found}; expected an entry of a provider's tool list "
+        f"({', '.join(sorted(shapes.SHAPES))}), a pydantic model class or a typed callable"
+    )
+
+
+def _tool(declaration: Declaration, checker: Checker | None, fast: bool | None) -> Tool:
+    schema = declaration.schema
+    sensitive: frozenset[Path] = frozenset()
+    if schema is not None:
+        try:
+            graph = _graph(schema)
+            checker = checker or schema_checker(schema, graph, fast)
+        except ValueError as error:
+            raise ValueError(f"tool {declaration.name!r} has a bad schema: {error}") from None
+        sensitive = sensitive_paths(graph)
+    return Tool(
+        name=declaration.name,
+        description=declaration.description,
+        schema=copy.deepcopy(schema),
+        kind=declaration.kind,
+        label=declaration.title or declaration.name,
+        sensitive=sensitive,
+        declaration=declaration,
+        checker=checker or (free_text if declaration.kind == "custom" else accept),
+    )
+
+
+def _graph(schema: dict[str, Any]) -> Graph:
+    kind = schema.get("type", "object")
+    if kind != "object" and not (is_array(kind) and "object" in kind):
+        raise ValueError(f"its type is {kind!r}; arguments are always an 'object'")
+    return Graph(schema)

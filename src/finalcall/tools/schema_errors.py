@@ -1,0 +1,117 @@
+"""Turns the errors of a `jsonschema` validator into violations, a union told by its best branch."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from finalcall.narrow import is_array, is_object
+from finalcall.outcomes import Violation
+from finalcall.tools.violations import (
+    MAX_SEARCHED,
+    as_json,
+    kind_of,
+    listed,
+    missing,
+    nearest,
+    ranked,
+    sentence,
+    type_names,
+    unexpected,
+)
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+
+def from_jsonschema(errors: Iterable[ValidationError]) -> tuple[Violation, ...]:
+    """Word the errors of a `jsonschema` validator, most relevant first."""
+    return ranked(_worded(error) for error in _leaves(islice(errors, MAX_SEARCHED)))
+
+
+def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError | Violation]:
+    """Replace each failed union by the errors of the branch that was most likely meant."""
+    pending = deque(errors)
+    while pending:
+        error = pending.popleft()
+        if error.validator not in {"anyOf", "oneOf"} or not error.context:
+            yield error
+            continue
+        branches: dict[Any, list[ValidationError]] = {}
+        for inner in error.context:
+            # A branch that is `false` has no place in the path.
+            branches.setdefault(next(iter(inner.relative_schema_path), None), []).append(inner)
+        merged = _merged(error, list(branches.values()))
+        if merged is not None:
+            yield merged
+        else:
+            meant = min(list(branches.values()), key=_distance)
+            pending.extendleft(reversed(meant))
+
+
+def _distance(branch: list[ValidationError]) -> tuple[bool, bool, int]:
+    """How far a branch is from what was found: another type, another tag, more errors."""
+    return (
+        any(e.validator in {"type", None} and not e.relative_path for e in branch),
+        any(e.validator in {"const", "enum"} and len(e.relative_path) <= 1 for e in branch),
+        len(branch),
+    )
+
+
+def _merged(union: ValidationError, branches: list[list[ValidationError]]) -> Violation | None:
+    """Word a union of plain values or types in one sentence: `'low', 'high' or null`."""
+    members: list[Any] = []
+    types: list[Any] = []
+    for branch in branches:
+        simple: dict[Any, Any] = {error.validator: error.validator_value for error in branch}
+        if not simple.keys() <= {"const", "enum", "type"} or any(e.relative_path for e in branch):
+            return None
+        if "enum" in simple:
+            members += simple["enum"]
+        elif "const" in simple:
+            members.append(simple["const"])
+        else:
+            kind = simple["type"]
+            types += kind if is_array(kind) else [kind]
+    path = tuple(union.absolute_path)
+    types = list(dict.fromkeys(types))
+    if not members:
+        return sentence(path, "type", types, union.instance)
+    if types == ["null"]:
+        return sentence(path, "enum", [*members, None], union.instance)
+    if not types:
+        return sentence(path, "enum", members, union.instance)
+    found, hint = kind_of(union.instance), nearest(union.instance, members)
+    return Violation(
+        path,
+        "anyOf",
+        [*as_json(members), *types],
+        f"expected one of {listed(members)} or {type_names(types)}; found {found}{hint}",
+    )
+
+
+def _worded(error: ValidationError | Violation) -> Violation:
+    if isinstance(error, Violation):
+        return error
+    path = tuple(error.absolute_path)
+    validator: Any = error.validator
+    limit: Any = error.validator_value
+    found: Any = error.instance
+    if validator is None:
+        # jsonschema tells the place above: the schema `false` itself has no path.
+        return Violation(path, "false", None, "found what the schema never allows")
+    keyword = str(validator)
+    if keyword == "required":
+        return missing(path, [name for name in limit if name not in found])
+    if keyword in {"dependentRequired", "dependencies"} and is_object(limit):
+        needed: list[str] = [n for name, names in limit.items() if name in found for n in names]
+        return missing(path, [name for name in dict.fromkeys(needed) if name not in found])
+    if keyword in {"additionalProperties", "unevaluatedProperties"}:
+        schema: Any = error.schema
+        known = list(schema.get("properties", {}))
+        extra = [name for name in found if name not in known]
+        told = keyword == "additionalProperties" and "patternProperties" not in schema
+        return unexpected(path, known if told else None, extra if told else [], keyword)
+    return sentence(path, keyword, limit, found)

@@ -1,0 +1,94 @@
+"""One client tool and what it says of arguments. How it is compiled is not its business."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+
+from finalcall.narrow import is_object
+from finalcall.outcomes import Violation
+
+if TYPE_CHECKING:
+    from finalcall.tools.shapes import Declaration
+
+Kind: TypeAlias = Literal["function", "custom"]
+"""A tool takes a JSON object, or (custom) free text."""
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Check:
+    """What a tool says of arguments.
+
+    Attributes:
+        errors: What is wrong, most relevant first; empty where the arguments are right.
+        parsed: The tool's own view of them: a model instance, the keyword arguments of a
+            callable, or `None`.
+    """
+
+    errors: tuple[Violation, ...] = ()
+    parsed: Any = None
+
+    def __repr__(self) -> str:
+        keywords = ", ".join(error.keyword for error in self.errors)
+        return f"Check(errors=<{keywords}>)"
+
+
+Checker: TypeAlias = Callable[[dict[str, Any]], Check]
+"""Judges arguments that are an object. May raise: `Tool.check` turns that into a violation."""
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Tool:
+    """One client tool. Made by `ToolSet`, safe to share between threads.
+
+    Attributes:
+        name: What the model calls it.
+        description: For the model; empty where none was given.
+        schema: JSON Schema of the arguments, a copy; `None` where the tool takes free text or the
+            service itself defines the schema.
+        kind: `"function"` (arguments are an object) or `"custom"` (free text, as
+            `{"input": text}`).
+        label: The name for people: the tool's title, or `name`.
+        sensitive: Paths in the arguments that must not be shown or kept (`writeOnly`,
+            `format: password`, `x-sensitive`, pydantic's `SecretStr`); `"*"` is any index or name.
+        declaration: What is written into a provider's list.
+        checker: The compiled schema. Use `check()`, which never raises.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any] | None
+    kind: Kind
+    label: str
+    sensitive: frozenset[tuple[str, ...]]
+    declaration: Declaration
+    checker: Checker
+
+    def check(self, args: object) -> Check:
+        """Judge arguments.
+
+        Args:
+            args: The parsed JSON document, of any type. It is not changed.
+
+        Returns:
+            The violations and, where there are none, the tool's own view of the arguments. A
+            validator that raises is a violation too, `"validator_error"`.
+        """
+        if not is_object(args):
+            from finalcall.tools.violations import not_an_object
+
+            return Check((not_an_object(args),))
+        try:
+            return self.checker(args)
+        except Exception as error:
+            # Any exception: a validator may be the user's own code, and a call that could not be
+            # judged must never run.
+            from finalcall.tools.violations import validator_error
+
+            return Check((validator_error(error),))
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name!r}, kind={self.kind!r})"
