@@ -25,7 +25,11 @@ ESCAPE = re.compile(
     r"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
 )
 ENDINGS_OF_ESCAPES = sorted(
-    {escape[start:] for escape in (r"\n", r"\u0041", r"\ud83d\ude00") for start in range(len(escape))}
+    {
+        escape[start:]
+        for escape in (r"\n", r"\u0041", r"\ud83d\ude00")
+        for start in range(len(escape))
+    }
 )
 LITERALS = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 
@@ -146,7 +150,9 @@ class _Model:
         while True:
             index = len(items)
             self.path.append(index)
-            self.value(lambda value, index=index: items.__setitem__(slice(index, None), [value]), ",]")
+            self.value(
+                lambda value, index=index: items.__setitem__(slice(index, None), [value]), ",]"
+            )
             self.path.pop()
             if self.expect(",]") == "]":
                 return
@@ -264,7 +270,9 @@ class _Speller:
             yield self.space() + "}"
         else:
             is_float = isinstance(value, float)
-            yield self.choose(json.dumps(value), *(SPELT_FLOATS if is_float else [json.dumps(value)]))
+            yield self.choose(
+                json.dumps(value), *(SPELT_FLOATS if is_float else [json.dumps(value)])
+            )
         yield self.space()
 
     def string(self, string: str) -> str:
@@ -273,12 +281,23 @@ class _Speller:
     def character(self, character: str) -> str:
         units = character.encode("utf-16-be").hex()
         lower = "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
-        upper = "".join(f"\\u{units[start : start + 4].upper()}" for start in range(0, len(units), 4))
+        upper = "".join(
+            f"\\u{units[start : start + 4].upper()}" for start in range(0, len(units), 4)
+        )
         return self.choose(json.dumps(character, ensure_ascii=False)[1:-1], lower, upper)
 
 
 alphabet = st.sampled_from(
-    [*'{}[]":,\\ u0123d8Dc9f-+.eE/n\n\x01x', "true", "false", "null", '"a"', '"b":', "\ud83d", "\ude00"]
+    [
+        *'{}[]":,\\ u0123d8Dc9f-+.eE/n\n\x01x',
+        "true",
+        "false",
+        "null",
+        '"a"',
+        '"b":',
+        "\ud83d",
+        "\ude00",
+    ]
 )
 scraps = st.lists(alphabet, max_size=24).map("".join)
 

@@ -131,7 +131,9 @@ def test_6_completed_is_all_but_what_is_being_written(text: str) -> None:
     for path, value in flatten(shown.root).items():
         if isinstance(value, dict):
             open_path = () if shown.writing is None else shown.writing
-            open_name = open_path[len(path) : len(path) + 1] if open_path[: len(path)] == path else ()
+            open_name = (
+                open_path[len(path) : len(path) + 1] if open_path[: len(path)] == path else ()
+            )
             assert preview.completed_keys(path) == [name for name in value if (name,) != open_name]
 
 

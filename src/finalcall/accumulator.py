@@ -225,6 +225,10 @@ class Accumulator:
         """The calls that were announced and never got their own end."""
         return [buffer for buffer in self._buffers.values() if buffer.state is not State.FINISHED]
 
-    def get(self, key: str) -> Buffer | None:
-        """The buffer of a call by its key, or `None`."""
-        return self._buffers.get(key)
+    def announced_as(self, key: str) -> Buffer:
+        """The buffer of an announced call.
+
+        Raises:
+            KeyError: No call of that key was announced.
+        """
+        return self._buffers[key]

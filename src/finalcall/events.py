@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, dataclass_transform, final
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    final,
+)
 
 from finalcall.outcomes import Cause, Outcome
 from finalcall.stop_reasons import StopReason
 
 if TYPE_CHECKING:
-    from finalcall.preview import PreviewChange, PreviewValue
+    from finalcall.preview import Preview
 
 _T = TypeVar("_T")
 
@@ -58,15 +67,12 @@ class CallIdentity:
 class Call:
     """A read-only view of one announced tool call: who it is, not what it says."""
 
-    __slots__ = ("_identity",)
+    __slots__ = ("_identity", "key")
 
     def __init__(self, identity: CallIdentity) -> None:
         self._identity = identity
-
-    @property
-    def key(self) -> str:
-        """Unique in the turn; the same on the call's outcome."""
-        return self._identity.key
+        self.key: Final = identity.key
+        """Unique in the turn; the same on the call's outcome. Looked up for every fragment."""
 
     @property
     def call_id(self) -> str | None:
@@ -275,17 +281,16 @@ class CallSettled:
 
 @_event
 class PreviewChanged:
-    """What a screen shows of a call's arguments grew. Not for dispatch.
+    """What a screen shows of a call's arguments may have grown. Not for dispatch.
 
     Attributes:
         call: Who the call is.
-        changes: What was added, piece by piece, in order.
-        value: The value so far, behind its wall.
+        preview: The call's own preview: ask it for `changes()` since you last asked, or for its
+            `value`. It costs nothing while nobody asks.
     """
 
     call: Call
-    changes: list[PreviewChange]
-    value: PreviewValue
+    preview: Preview
     native: Any = None
 
 

@@ -42,6 +42,7 @@ class Message:
     Attributes:
         fault: The first fault of the stream, or `None`.
         over: A fault ended the message.
+        past_limits: It has grown past its limits: `pass_limit` ends it.
         others: The choices that were seen and not taken.
         reasons_disagree: Stop reasons of different verdicts were seen.
         open: The keys of calls that have not got their own end.
@@ -50,6 +51,7 @@ class Message:
     def __init__(self, limits: Limits, choices: Choices) -> None:
         self.fault: StreamFault | None = None
         self.over = False
+        self.past_limits = False
         self.others: set[int] = set()
         self.reasons_disagree = False
         self.open: set[str] = set()
@@ -57,6 +59,7 @@ class Message:
         self._choices: Choices = choices
         self._accumulators: dict[int, Accumulator] = {}
         self._of_call: dict[str, Accumulator] = {}
+        self._buffers: dict[str, Buffer] = {}
         self._size = 0
 
     def take(self, event: Event) -> bool:
@@ -65,12 +68,28 @@ class Message:
         Returns:
             Whether the event is of a choice that this message settles.
         """
-        if isinstance(event, ArgumentsDelta | ArgumentsRestated):
-            self._size += len(event.text)
-            return self._feed_call(event.call, event)
+        if isinstance(event, ArgumentsDelta):
+            # The one event that comes thousands of times goes to its buffer straight.
+            buffer = self._buffers.get(event.call.key)
+            if buffer is None:
+                return False
+            buffer.append(event.text)
+            self._grow(event.text)
+            return True
         if isinstance(event, TextDelta | ReasoningDelta):
-            self._size += len(event.text)
-            return self._accumulator(event.choice) is not None
+            self._grow(event.text)
+            return event.choice in self._accumulators or self._accumulator(event.choice) is not None
+        return self._take_rare(event)
+
+    def _grow(self, text: str) -> None:
+        self._size += len(text)
+        if self._size > self._limits.message:
+            self.past_limits = True
+
+    def _take_rare(self, event: Event) -> bool:
+        if isinstance(event, ArgumentsRestated):
+            self._grow(event.text)
+            return self._feed_call(event.call, event)
         if isinstance(event, CallAnnounced):
             return self._announce(event)
         if isinstance(event, CallCompleted | CallWithdrawn):
@@ -82,16 +101,10 @@ class Message:
             self._fail(event)
         return True
 
-    def passed_limit(self) -> StreamFault | None:
-        """The fault of a message that has grown past its limits, already applied."""
-        if self.over:
-            return None
-        if self._size > self._limits.message:
-            fault = StreamFault(Cause.LIMIT, "message_limit")
-        elif len(self._of_call) > self._limits.calls:
-            fault = StreamFault(Cause.LIMIT, "calls_limit")
-        else:
-            return None
+    def pass_limit(self) -> StreamFault:
+        """End a message that has grown past its limits."""
+        past = "message" if self._size > self._limits.message else "calls"
+        fault = StreamFault(Cause.LIMIT, f"{past}_limit")
         self._fail(fault)
         return fault
 
@@ -115,11 +128,13 @@ class Message:
         accumulator = self._accumulator(event.call.choice)
         if accumulator is None:
             return False
-        key = event.call.key
-        if key not in self._of_call:
-            self._of_call[key] = accumulator
-            self.open.add(key)
         accumulator.feed(event)
+        key = event.call.key
+        if key not in self._buffers:
+            self._of_call[key] = accumulator
+            self._buffers[key] = accumulator.announced_as(key)
+            self.open.add(key)
+            self.past_limits = self.past_limits or len(self._buffers) > self._limits.calls
         return True
 
     def _stop(self, event: MessageStopped) -> bool:
@@ -143,7 +158,7 @@ class Message:
     @property
     def announced(self) -> int:
         """How many calls were announced."""
-        return len(self._of_call)
+        return len(self._buffers)
 
     @property
     def stopped(self) -> bool:
@@ -161,8 +176,7 @@ class Message:
 
     def buffer(self, key: str) -> Buffer | None:
         """A call's buffer by its key."""
-        accumulator = self._of_call.get(key)
-        return None if accumulator is None else accumulator.get(key)
+        return self._buffers.get(key)
 
     def settle(
         self,

@@ -30,6 +30,7 @@ from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks
 from finalcall.limits import DEFAULT_LIMITS, Limits
 from finalcall.message import Choices, Message, at_least_truncated
 from finalcall.outcomes import Cause, Outcome
+from finalcall.previews import PreviewFactory, Previews
 from finalcall.providers import provider_named, recognise
 from finalcall.providers.base import Context, Normaliser
 from finalcall.results import Results
@@ -61,6 +62,7 @@ class SettlerOptions(TypedDict, total=False):
     idle_timeout: float | Idle | None
     after_stop: float
     on_settled: OnSettled | None
+    preview: PreviewFactory | None
 
 
 @final
@@ -98,6 +100,8 @@ class Settler:
         after_stop: Seconds of silence after a stop reason that end the message.
         on_settled: Called exactly once a call, whatever ends the turn. What it raises becomes a
             warning: every other call is still reported.
+        preview: `finalcall.preview.Preview` to get a `PreviewChanged` after every piece of
+            arguments, for screens; `None` costs nothing.
 
     Attributes:
         tools: The tools as a `ToolSet`, or `None`.
@@ -122,6 +126,7 @@ class Settler:
         idle_timeout: float | Idle | None = DEFAULT_IDLE,
         after_stop: float = AFTER_STOP,
         on_settled: OnSettled | None = None,
+        preview: PreviewFactory | None = None,
     ) -> None:
         self.tools = ToolSet.of(tools)
         self.stats = Stats()
@@ -135,6 +140,7 @@ class Settler:
         self._unconfirmed: UnconfirmedPolicy = unconfirmed
         self._clocks = Clocks(Idle.of(idle_timeout), after_stop)
         self._on_settled = on_settled
+        self._previews = None if preview is None else Previews(preview, self.tools)
         self._message = Message(limits, choices)
         self._decoder: Decoder | None = None
         self._outcomes: list[Outcome] = []
@@ -181,21 +187,29 @@ class Settler:
     def _apply(self, native: Any) -> list[Event]:
         """Apply a native event whole, then say what happened."""
         self.stats.events += 1
-        events = self._take_all(self._translate(native))
-        fault = self._message.passed_limit()
-        if fault is not None:
-            events.append(fault)
-        if self._message.over or (self._normaliser is not None and self._normaliser.ended):
-            events += self._settle(self._ending_of(None, marker=not self._message.over))
+        message, normaliser = self._message, self._normaliser
+        if normaliser is None or type(native) is Undecodable:
+            events = self._take_all(self._begin(native))
+            normaliser = self._normaliser
+        else:
+            events = normaliser.feed(native)
+            if len(events) > 1 or not message.take(events[0]):
+                events = self._take_all(events)
+        if self._previews is not None:
+            events = self._with_previews(self._previews, events)
+        if message.past_limits and not message.over:
+            events.append(message.pass_limit())
+        if message.over or (normaliser is not None and normaliser.ended):
+            events += self._settle(self._ending_of(None, marker=not message.over))
         return events
 
-    def _translate(self, native: Any) -> list[Event]:
+    def _begin(self, native: Any) -> list[Event]:
+        """Translate an event before which no provider is known, or one that none can read."""
         if isinstance(native, Undecodable):
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
-        if self._normaliser is None:
-            if native is None or native == "[DONE]":
-                return [Other(native)]
-            self._normaliser = recognise(native).normaliser(self._context)
+        if native is None or native == "[DONE]":
+            return [Other(native)]
+        self._normaliser = recognise(native).normaliser(self._context)
         return self._normaliser.feed(native)
 
     def _take_all(self, translated: list[Event]) -> list[Event]:
@@ -207,6 +221,15 @@ class Settler:
             elif event.native is not None:
                 events.append(Other(event.native))
         return events
+
+    def _with_previews(self, previews: Previews, events: list[Event]) -> list[Event]:
+        shown: list[Event] = []
+        for event in events:
+            shown.append(event)
+            changed = previews.follow(event)
+            if changed is not None:
+                shown.append(changed)
+        return shown
 
     def _note_late(self, native: Any) -> None:
         """After the end: a call that is announced there is named, and never run."""

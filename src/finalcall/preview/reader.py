@@ -1,0 +1,324 @@
+"""The incremental reader: it keeps its place, so a fragment costs what the fragment is long.
+
+It never raises on text and never recurses. It knows nothing of screens, changes or calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from json.scanner import make_scanner
+from typing import Any, Final, cast, final
+
+from finalcall.preview.grammar import (
+    AFTER_ITEM,
+    AFTER_MASKED,
+    AFTER_MEMBER,
+    BEFORE_COLON,
+    END,
+    FIRST_ITEM,
+    FIRST_NAME,
+    FROZEN,
+    OPENS,
+    START,
+    WHITESPACE,
+    Literal,
+    NumberEnd,
+    NumberPart,
+    Row,
+    Step,
+)
+from finalcall.preview.masking import Hidden, SensitivePaths, is_sensitive
+from finalcall.preview.strings import decode_open, split_pieces
+from finalcall.preview.whole import DECODER, parse_whole
+
+__all__ = ["RESTART", "Reader"]
+
+RESTART: Final = '"\0'
+"""Sent in place of a fragment: this very object, not its text, forgets everything read so far."""
+
+_NAME: Final = Step.NAME
+_OPEN_OBJECT: Final = Step.OPEN_OBJECT
+_CLOSE: Final = Step.CLOSE
+
+_SCALAR_STARTS: Final = frozenset("-0123456789tfn")
+_scan: Final = make_scanner(cast("Any", DECODER))
+
+
+@final
+class Reader:
+    """The state of one text: where in it we are, and the structure read so far.
+
+    Attributes:
+        root: The place of the whole document: empty, or one value.
+        row: Where we are between strings, as a row of the grammar.
+        outer: The open containers around the current one, outermost first, each with the row that
+            follows a value in it. A list, so that depth costs no recursion.
+        container: The current container.
+        writing: The container whose last string is open; None where no string is.
+    """
+
+    __slots__ = (
+        "_after",
+        "_longest",
+        "_name",
+        "_names",
+        "_number",
+        "_sensitive",
+        "container",
+        "outer",
+        "root",
+        "row",
+        "writing",
+    )
+
+    def __init__(self, root: list[Any], sensitive: SensitivePaths) -> None:
+        self.root = root
+        self._sensitive = sensitive
+        self._longest = max(map(len, sensitive), default=-1)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.root.clear()
+        self.row: Row = START
+        self.outer: list[tuple[Any, Row]] = []
+        self.container: Any = Hidden(self.root) if () in self._sensitive else self.root
+        self.writing: Any = None
+        self._after: Row = END
+        self._name = ""
+        self._names: dict[str, str] = {}
+        self._number: list[str] = []
+
+    def reading(self) -> Generator[None, str, None]:
+        """Read the fragments that are sent. Prime it once; it never ends by itself.
+
+        Long on purpose: its locals are the state of the open string, which most fragments meet, and
+        a call a fragment would cost a fifth more. A string grows in place only while nothing else
+        refers to it, so its container lets go of it first. The `del` after each `+=` is for CPython
+        3.13, which copies the whole string where the next instruction loads a local.
+        """
+        name_cell: list[Any] = [""]
+        row: Row = START
+        held = ""
+        place: Any = None
+        slot: Any = 0
+        step: Any = None
+        string = ""
+        while True:
+            text = yield
+            if held and text is not RESTART:
+                text = held + text
+                held = ""
+            if place is None:
+                if row is FROZEN and text is not RESTART:
+                    continue
+                if row is START and self._take_whole(text):
+                    row = END
+                    continue
+                if '"' not in text:
+                    step = row.get(text)
+                    row = self.row = step if step.__class__ is dict else self._walk(row, text)
+                    continue
+            else:
+                if "\\" not in text:
+                    piece = text if '"' not in text and text.isprintable() else None
+                else:
+                    piece = text.replace('\\"', "\0").replace("\\n", "\n")
+                    if "\\" in piece or '"' in piece or not text.isprintable():
+                        piece, held = decode_open(text)
+                    elif "\0" in piece:
+                        piece = piece.replace("\0", '"')
+                if piece is not None:
+                    place[slot] = None
+                    string += piece
+                    del piece
+                    place[slot] = string
+                    continue
+            if text is RESTART:
+                self._begin()
+                row, place, held = START, None, ""
+                continue
+            if "\\" in text or not text.isprintable():
+                pieces, held, broken = split_pieces(text, in_string=place is not None)
+            else:
+                pieces, broken = text.split('"'), False
+            last = pieces.pop()
+            fresh = False
+            for piece in pieces:  # each ends at a quote
+                if place is None:
+                    step = row[OPENS].get(piece) or self._open_after(row, piece)
+                    if step is None:
+                        broken, last = True, ""
+                        break
+                    place = name_cell if step is _NAME else self.container
+                    fresh = True
+                elif place is name_cell:
+                    row = self._take_name(piece if fresh else string + piece)
+                    place = None
+                else:
+                    if fresh:
+                        self._put(piece)
+                    elif piece:
+                        place[slot] = string + piece
+                    row = self._after
+                    place = None
+            if fresh and place is not None:
+                slot = self._put(last) if place is not name_cell else 0
+                place[slot] = string = last
+            elif place is not None:
+                place[slot] = None
+                string += last
+                del last
+                place[slot] = string
+            elif last:
+                step = row.get(last)
+                row = step if step.__class__ is dict else self._walk(row, last)
+            self.writing = place
+            if broken:
+                row, place, held = FROZEN, None, ""
+            self.row = row
+
+    def _take_whole(self, text: str) -> bool:
+        if self._sensitive or text.rstrip(WHITESPACE)[-1:] not in ("}", "]"):
+            return False
+        try:
+            self.root.append(parse_whole(text))
+        except (ValueError, RecursionError):
+            return False
+        self.row = END
+        return True
+
+    def _open_after(self, row: Row, gap: str) -> Step | None:
+        """Read what stands before a quote, and say what the quote begins."""
+        if row is BEFORE_COLON and len(gap) > 2 and gap[0] == ":":
+            start = 2 if gap[1] == " " else 1
+            if gap[start] in _SCALAR_STARTS:
+                row, gap = self._take_scalar(row, gap, start)
+        if gap:
+            row = self._walk(row, gap)
+        return row.get('"')
+
+    def _take_scalar(self, row: Row, gap: str, start: int) -> tuple[Row, str]:
+        """Read a member's number or literal in one go, if it is whole and followed as it must be.
+
+        Returns:
+            The row after it and the rest of the gap; or what was given, for a closer look.
+        """
+        try:
+            value, end = _scan(gap, start)
+        except (StopIteration, ValueError):
+            return row, gap
+        if gap[end : end + 1] not in self._after:
+            return row, gap
+        self._put(value)
+        return self._after, gap[end:]
+
+    def _take_name(self, name: str) -> Row:
+        container = self.container
+        if name in container:
+            return FROZEN
+        self._name = name = self._names.setdefault(name, name)
+        if len(self.outer) <= self._longest and is_sensitive(
+            [*self._path(), name], self._sensitive
+        ):
+            self.outer.append((container, self._after))
+            self.container = Hidden(container, name)
+            self._after = AFTER_MASKED
+        return BEFORE_COLON
+
+    def _put(self, value: Any) -> str | int:
+        """Add a value to the current container, and say where in it."""
+        container = self.container
+        if self._after is AFTER_MEMBER:
+            name = self._name
+            container[name] = value
+            return name
+        container.append(value)
+        return len(container) - 1
+
+    def _walk(self, row: Row, text: str) -> Row:
+        """Read text between strings, a character at a time."""
+        try:
+            for character in text:
+                step = row[character]
+                if step.__class__ is dict:
+                    row = step
+                elif step.__class__ is NumberPart:
+                    self._number.append(character)
+                    row = step.row
+                else:
+                    row = self._act(step, character)
+        except (KeyError, ValueError):  # no such entry; a number that is too large
+            return FROZEN
+        return row
+
+    def _act(self, step: Any, character: str) -> Row:
+        after = self._after
+        if step.__class__ is NumberEnd:
+            following = after[character]  # what may not follow must not make the number whole
+            value = step.reads("".join(self._number))
+            self._number.clear()
+            self._put(value)
+            if following.__class__ is dict:
+                return following
+            step = following
+        if step is Step.LEAVE_MASKED:
+            self.container, self._after = self.outer.pop()
+            following = AFTER_MEMBER[character]
+            if following.__class__ is dict:
+                return following
+            step = following
+        if step is _CLOSE:
+            self.container, self._after = self.outer.pop()
+            return self._after
+        if step.__class__ is Literal:
+            self._put(step.value)
+            return after
+        return self._open(step)
+
+    def _open(self, step: Step) -> Row:
+        value: Any = {} if step is _OPEN_OBJECT else []
+        self._put(value)
+        self.outer.append((self.container, self._after))
+        self.container = value
+        if step is _OPEN_OBJECT:
+            self._after = AFTER_MEMBER
+            return FIRST_NAME
+        self._after = AFTER_ITEM
+        if len(self.outer) <= self._longest and is_sensitive([*self._path(), "*"], self._sensitive):
+            self.container = Hidden(value)
+        return FIRST_ITEM
+
+    def _path(self) -> list[str]:
+        inner = [container for container, _ in self.outer[1:]]
+        return [str(last_key(container)) for container in inner]
+
+    def may_end_number(self) -> bool:
+        """Whether the document is a number that only the end of the text can make whole."""
+        return not self.outer and self.row.get(" ").__class__ is NumberEnd
+
+    def open_containers(self, limit: int) -> tuple[list[Any], Any]:
+        """Give the open containers that a screen can see.
+
+        Args:
+            limit: How many at most, counted from the root.
+
+        Returns:
+            The containers from the root down, and that one of them whose last value is an open
+            string; None where none is.
+        """
+        containers = [container for container, _ in self.outer[:limit]]
+        if len(containers) < limit:
+            containers.append(self.container)
+        for depth, hidden in enumerate(containers):
+            if hidden.__class__ is Hidden:
+                del containers[depth:]
+                if hidden.name is None:
+                    containers.append(hidden.shown_in)
+                begun = depth < len(self.outer) or self.writing is hidden
+                return containers, hidden.shown_in if begun else None
+        return containers, self.writing
+
+
+def last_key(container: Any) -> str | int:
+    """The key of the last value in a container that has one."""
+    return next(reversed(container)) if container.__class__ is dict else len(container) - 1

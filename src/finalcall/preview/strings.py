@@ -1,0 +1,126 @@
+"""The inside of strings: where they end, what their escapes mean, what a border has cut.
+
+Nothing here knows where in a document a string stands.
+"""
+
+from __future__ import annotations
+
+import json.decoder
+import re
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+__all__ = ["decode_open", "split_pieces"]
+
+_HIGH: Final = r"u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW: Final = r"u[dD][c-fC-F][0-9a-fA-F]{2}"
+_UNPAIRED: Final = r"u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
+
+_GOOD: Final = re.compile(rf'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|{_UNPAIRED}|{_HIGH}\\{_LOW}))*+')
+_CUT_ESCAPE: Final = re.compile(
+    r"\\(?:u(?:[0-9a-cA-CefEF][0-9a-fA-F]{0,2}|[dD](?:[0-7][0-9a-fA-F]?|[89abAB][0-9a-fA-F]?)?)?)?"
+    rf"|\\{_HIGH}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?"
+)
+_HALF: Final = re.compile("[\ud800-\udfff]")
+
+_scan_string: Final = cast(
+    "Callable[[str, int], tuple[str, int]]", cast("Any", json.decoder).scanstring
+)
+"""The standard library's own: from after a quote to after the next, decoded."""
+
+
+def decode_open(text: str) -> tuple[str | None, str]:
+    r"""Decode a fragment with backslashes that lies wholly inside a string, if it is an easy one.
+
+    Args:
+        text: Not empty; begins inside a string and outside an escape.
+
+    Returns:
+        The characters it means, and the `\` that the border has cut from its escape, if it has.
+        None and an empty text where a closer look is needed: `split_pieces()`.
+    """
+    held = ""
+    if text[-1] == "\\" and _backslashes_at_end(text) % 2:
+        held = "\\"
+        text = text[:-1]
+    if "\\u" in text or (not text.isascii() and _HALF.search(text)):
+        return None, ""
+    try:
+        piece, end = _scan_string(text + '"', 0)
+    except ValueError:
+        return None, ""
+    return (piece, held) if end > len(text) else (None, "")
+
+
+def split_pieces(text: str, *, in_string: bool) -> tuple[list[str], str, bool]:
+    """Split a fragment at its quotes, with what is inside strings decoded.
+
+    Args:
+        text: Begins outside an escape.
+        in_string: Whether it begins inside a string.
+
+    Returns:
+        The pieces, by turns inside and outside strings; the end of the text that the border has cut
+        from its other part, to be put before the next fragment; and whether the pieces end where
+        the text becomes malformed.
+    """
+    text, held, broken = _join_halves(text)
+    pieces = _split_at_quotes(text)
+    last = len(pieces) - 1
+    if held and (last % 2 == 0) is not in_string:
+        held, broken = "", True  # outside strings no character is left to wait for
+    for index in range(0 if in_string else 1, len(pieces), 2):
+        piece = pieces[index]
+        if "\\" in piece or not piece.isprintable():
+            pieces[index], rest = _decode(piece)
+            if rest and index == last and not broken and _CUT_ESCAPE.fullmatch(rest):
+                return pieces, rest + held, False
+            if rest:
+                return pieces[: index + 1], "", True
+    return pieces, held, broken
+
+
+def _backslashes_at_end(text: str) -> int:
+    return len(text) - len(text.rstrip("\\"))
+
+
+def _split_at_quotes(text: str) -> list[str]:
+    pieces = text.split('"')
+    if '\\"' not in text:
+        return pieces
+    joined: list[str] = []
+    escaped = ""
+    for piece in pieces:
+        if _backslashes_at_end(piece) % 2:
+            escaped += piece + '"'
+        else:
+            joined.append(escaped + piece)
+            escaped = ""
+    if escaped:
+        joined.append(escaped[:-1])
+    return joined
+
+
+def _decode(raw: str) -> tuple[str, str]:
+    good = _GOOD.match(raw)
+    end = good.end() if good else 0
+    return _scan_string(raw[:end] + '"', 0)[0], raw[end:]
+
+
+def _join_halves(text: str) -> tuple[str, str, bool]:
+    """Join the halves of characters that a service has sent in two fragments.
+
+    Returns:
+        The text up to a half that is alone; the first half at the very end, whose other half may
+        still come; whether a half is alone for good.
+    """
+    if text.isascii() or _HALF.search(text) is None:
+        return text, "", False
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    alone = _HALF.search(joined)
+    if alone is None:
+        return joined, "", False
+    start = alone.start()
+    if start == len(joined) - 1 and joined[start] < "\udc00":
+        return joined[:start], joined[start:], False
+    return joined[:start], "", True
