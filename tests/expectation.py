@@ -21,6 +21,7 @@ COMPLETE = {
     "STOP",
     "TOOL_CALL", "COMPLETE", "STOP_SEQUENCE",
     "requires_action",
+    "end_turn", "tool_use",
 }  # fmt: skip
 """Every word in the recordings that ends a message well."""
 
@@ -116,6 +117,8 @@ def schemas_of(tools: Sequence[Any]) -> dict[str, Any]:
         )
         if "name" in inner:
             found[inner["name"]] = _lowered(schema)
+        if tool.get("execution") == "client":
+            found[f"{tool['type']}_call"] = {}
     return found
 
 

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -118,36 +118,24 @@ def test_an_unknown_scene_is_refused(capsys: pytest.CaptureFixture[str]) -> None
     assert "wrong-priority" in capsys.readouterr().err
 
 
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | environment,
-    )
-
-
 def test_without_the_client_it_says_how_to_install_it() -> None:
     """A missing `anthropic` package is status 2 and a sentence, not a traceback."""
-    done = run_python(
+    code = (
         "import sys\nsys.modules['anthropic'] = None\n"
         "from finalcall.cli import main\nsys.exit(main(['demo']))"
     )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'finalcall[anthropic]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_an_encoding_without_the_signs_is_no_error() -> None:
+def test_an_encoding_without_the_signs_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the output's encoding lacks a sign, a question mark stands for it."""
-    done = run_python(
-        "import sys\nfrom finalcall.cli import main\n"
-        "sys.exit(main(['demo', '--fast', '--sync', '--scene', 'clean']))",
-        PYTHONIOENCODING="ascii",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "? create_ticket ? ready to run" in done.stdout
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="ascii"))
+    assert main(["demo", "--fast", "--sync", "--scene", "clean"]) == 0
+    assert b"? create_ticket ? ready to run\n" in output.getvalue()
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
@@ -163,14 +151,14 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert done.stderr == b""
 
 
-def terminal_output(arguments: Sequence[str], **environment: str) -> tuple[int, str]:
+def terminal_output(*arguments: str) -> tuple[int, str]:
     """Run a command on a pseudo-terminal and give its status and all it wrote."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "finalcall", *arguments],
         stdout=theirs,
         stdin=subprocess.DEVNULL,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"} | environment,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": ""},
     )
     os.close(theirs)
     received: list[bytes] = []
@@ -191,8 +179,8 @@ def terminal_output(arguments: Sequence[str], **environment: str) -> tuple[int, 
 
 def test_on_a_terminal_a_call_is_redrawn_in_place() -> None:
     """A call is one row: it fills in, and ends as its last line."""
-    status, output = terminal_output(["demo", "--fast", "--async", "--scene", "dropped"])
-    assert status == 0
+    status, output = terminal_output("demo", "--fast", "--async", "--scene", "dropped")
+    assert status == 0, output
     assert output.count("preparing, ") > 5
     assert "\x1b[31m" in output
     assert [row for row in rows_of(output) if row] == [
@@ -206,24 +194,39 @@ def test_on_a_terminal_a_call_is_redrawn_in_place() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environment"), [((), {"NO_COLOR": "1"}), (("--no-color",), {})]
-)
-def test_colours_can_be_turned_off(arguments: Sequence[str], environment: dict[str, str]) -> None:
-    """`NO_COLOR` and `--no-color` leave rows in place and take every colour away."""
-    command = ["demo", "--fast", "--sync", "--scene", "clean", *arguments]
-    status, output = terminal_output(command, **environment)
-    assert status == 0
-    assert "\x1b[2K" in output
-    assert not re.search(r"\x1b\[\d*m", output)
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
-def test_a_terminal_that_cannot_move_its_cursor_gets_lines() -> None:
-    """`TERM=dumb` is no terminal to redraw on."""
-    _, output = terminal_output(["demo", "--fast", "--sync", "--scene", "clean"], TERM="dumb")
-    assert "clean (sync): ✓ create_ticket — ready to run\n" in output
-    assert "\x1b" not in output
+def drawn(*, no_colour: bool = False) -> str:
+    """What a failed call's last line is on a terminal."""
+    output = Terminal()
+    open_screen(output, no_colour=no_colour).put("call", "⊘ create_ticket — cancelled", "bad")
+    return output.getvalue()
+
+
+def test_colours_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`NO_COLOR`, unless it is empty, and `--no-color` take every colour away."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "")
+    assert drawn() == "\x1b[31m  ⊘ create_ticket — cancelled\x1b[0m\n"
+    assert drawn(no_colour=True) == "  ⊘ create_ticket — cancelled\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert drawn() == "  ⊘ create_ticket — cancelled\n"
+
+
+def test_only_a_terminal_that_can_move_its_cursor_is_drawn_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`TERM=dumb`, and whatever is no terminal, get lines."""
+    monkeypatch.setenv("TERM", "xterm")
+    assert isinstance(open_screen(Terminal(), no_colour=False), LiveScreen)
     assert isinstance(open_screen(io.StringIO(), no_colour=False), PlainScreen)
+    monkeypatch.setenv("TERM", "dumb")
+    assert isinstance(open_screen(Terminal(), no_colour=False), PlainScreen)
 
 
 texts = st.text(st.characters(codec="ascii", categories=["L", "N", "P"]), max_size=120)

@@ -166,6 +166,15 @@ def test_rule_3_a_withdrawn_call_is_abandoned() -> None:
     assert outcome.reason == "abandoned"
 
 
+def test_rule_3_a_withdrawn_call_is_not_trusted_at_a_ceiling_either() -> None:
+    """truncation="last" trusts finished calls, and this one was taken back."""
+    accumulator = Accumulator()
+    accumulator.feed(CallWithdrawn(call(accumulator, key="a")))
+    call(accumulator, key="b")
+    first, _ = finalize(accumulator, CEILING, tools=TOOLS, truncation="last")
+    assert isinstance(first, Failed)
+
+
 def test_rule_3_a_fault_voids_a_good_stop_reason() -> None:
     """An error after the stop reason abandons the calls, whatever they hold."""
     accumulator = Accumulator()
@@ -274,6 +283,17 @@ def test_rule_4_a_restated_text_replaces_what_came() -> None:
     accumulator.feed(ArgumentsDelta(made, "stale"))
     (outcome,) = finalize(accumulator, GOOD, tools=TOOLS)
     assert outcome.args == {"title": "x"}  # type: ignore[union-attr]
+
+
+def test_rule_4_two_different_whole_texts_are_unparseable() -> None:
+    """A call whose end states one text, and a second end another, says nothing that can be run."""
+    for second, outcome_type in (('{"title": "x"}', Dispatchable), ("{}", Failed)):
+        accumulator = Accumulator()
+        made = call(accumulator, ended=False)
+        accumulator.feed(CallCompleted(made, whole=True))
+        accumulator.feed(ArgumentsRestated(made, second))
+        (outcome,) = finalize(accumulator, GOOD, tools=TOOLS)
+        assert type(outcome) is outcome_type
 
 
 def test_rule_4_a_fragment_after_the_calls_end_belongs_to_its_text() -> None:

@@ -1,4 +1,4 @@
-"""The corners of JSON, one by one: each text whole, a character at a time, and with more behind it."""
+"""The corners of JSON: each text whole, a character at a time, and with more behind it."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_more_after_a_document_is_malformed(text: str, junk: str) -> None:
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED.keys())
 def test_malformed_texts_freeze(text: str) -> None:
-    """A malformed text is malformed however it is cut, shows the same, and the strict parser agrees."""
+    """Malformed text is malformed and shows the same however cut, and the strict parser agrees."""
     with pytest.raises((NotStrictJSON, UnicodeError)):
         parse_strict(text)
     shown = set()

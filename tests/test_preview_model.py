@@ -12,6 +12,8 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -34,11 +36,11 @@ ENDINGS_OF_ESCAPES = sorted(
 LITERALS = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 
 
-class Cut(Exception):
+class CutError(Exception):
     """The text ends here, and could go on."""
 
 
-class Bad(Exception):
+class BadError(Exception):
     """No document has this character here."""
 
 
@@ -59,9 +61,9 @@ def model(text: str, *, ended: bool = False) -> Shown:
     try:
         reader.document()
         shown.complete = True
-    except Cut:
+    except CutError:
         shown.writing = tuple(reader.path) if reader.root else None
-    except Bad:
+    except BadError:
         shown.malformed = True
         shown.writing = tuple(reader.path) if reader.root else None
     return shown
@@ -78,7 +80,7 @@ class _Model:
 
     def peek(self) -> str:
         if self.at == len(self.text):
-            raise Cut
+            raise CutError
         return self.text[self.at]
 
     def space(self) -> None:
@@ -89,7 +91,7 @@ class _Model:
         self.space()
         character = self.peek()
         if character not in allowed:
-            raise Bad
+            raise BadError
         self.at += 1
         return character
 
@@ -98,7 +100,7 @@ class _Model:
         self.value(lambda value: self.root.__setitem__(slice(None), [value]), "")
         while self.at < len(self.text):
             if self.text[self.at] not in SPACE:
-                raise Bad
+                raise BadError
             self.at += 1
 
     def value(self, show: Callable[[Any], Any], after: str) -> None:
@@ -129,18 +131,21 @@ class _Model:
         if self.expect('"}') == "}":
             return
         while True:
-            characters = [""]
-            self.string(lambda name: characters.append(name))
-            name = characters[-1]
+            name = self.name()
             if name in members:
-                raise Bad
+                raise BadError
             self.expect(":")
             self.path.append(name)
-            self.value(lambda value: members.__setitem__(name, value), ",}")
+            self.value(partial(members.__setitem__, name), ",}")
             self.path.pop()
             if self.expect(",}") == "}":
                 return
             self.expect('"')
+
+    def name(self) -> str:
+        written = [""]
+        self.string(written.append)
+        return written[-1]
 
     def items(self, items: list[Any]) -> None:
         self.space()
@@ -166,11 +171,11 @@ class _Model:
                 self.at += 1
                 return
             if character < " ":
-                raise Bad
+                raise BadError
             if "\ud800" <= character <= "\udfff":
                 if character < "\udc00" and self.at + 1 == len(self.text):
-                    raise Cut
-                raise Bad
+                    raise CutError
+                raise BadError
             if character == "\\":
                 characters += self.escape()
             else:
@@ -187,13 +192,13 @@ class _Model:
         if rest.endswith(tuple(chr(code) for code in range(0xD800, 0xDC00))):
             rest = rest[:-1]  # half a character is not there yet
         if any(ESCAPE.fullmatch(rest + ending) for ending in ENDINGS_OF_ESCAPES):
-            raise Cut
-        raise Bad
+            raise CutError
+        raise BadError
 
     def word(self, word: str) -> None:
         for letter in word:
             if self.peek() != letter:
-                raise Bad
+                raise BadError
             self.at += 1
 
     def number(self, after: str) -> int | float:
@@ -203,17 +208,17 @@ class _Model:
         token = self.text[self.at : end]
         if end == len(self.text) and not (self.ended and not after and NUMBER.fullmatch(token)):
             if any(NUMBER.fullmatch(token + ending) for ending in ("", "0", ".0", "e0")):
-                raise Cut
-            raise Bad
+                raise CutError
+            raise BadError
         followed = self.text[end : end + 1]
         if not NUMBER.fullmatch(token) or (followed and followed not in after + SPACE):
-            raise Bad
+            raise BadError
         try:
             value = float(token) if set(".eE") & set(token) else int(token)
         except ValueError:
-            raise Bad from None
+            raise BadError from None
         if math.isinf(value) if isinstance(value, float) else False:
-            raise Bad
+            raise BadError
         self.at = end
         return value
 
@@ -317,7 +322,7 @@ texts = documents() | damaged | scraps
 def cut(text: str, places: list[int]) -> list[str]:
     """Cut a text at these places, counted round and round."""
     borders = [0, *sorted(place % (len(text) + 1) for place in places), len(text)]
-    return [text[start:end] for start, end in zip(borders, borders[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(borders)]
 
 
 def cuts(texts: st.SearchStrategy[str] = texts) -> st.SearchStrategy[list[str]]:

@@ -169,7 +169,7 @@ def test_8_malformed_at_the_first_character_that_cannot_be(text: str) -> None:
 def test_8_what_is_malformed_is_frozen(text: str, later: str) -> None:
     """8: nothing that comes after malformed text changes anything."""
     preview = Preview()
-    preview.feed(text + "}]x")
+    preview.feed(text + "\0")
     shown = repr(show(preview)), preview.completed_keys()
     assert preview.malformed
     preview.feed(later)

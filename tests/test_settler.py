@@ -320,6 +320,12 @@ def test_history_refuses_an_unanswered_call_and_a_stray_result() -> None:
         settler.history({"toolu_1": "done", "toolu_9": "?"})
 
 
+def test_a_provider_that_keeps_nothing_refuses_stored_history() -> None:
+    """The next request would lack the message."""
+    with pytest.raises(ValueError, match="anthropic keeps no conversation"):
+        feed(CLEAN).history({"toolu_1": "done"}, stored=True)
+
+
 @pytest.mark.parametrize(
     ("value", "content", "is_error"),
     [

@@ -126,9 +126,10 @@ class Buffer:
 
     def restate(self, text: str) -> None:
         """Replace the text by the one the provider states as the whole."""
-        if self._replay is not None:
+        if self._replay is not None or self.fixed:
+            # Already whole: a second whole text is compared with the first.
             self._replay = io.StringIO(newline="")
-            self._replay.write(text[: self._limit])
+            self._replay.write(text[: self._limit + 1])
             return
         self._text = io.StringIO(newline="")
         self.size = 0

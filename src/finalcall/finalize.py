@@ -94,7 +94,7 @@ def _claim(
         return Input.UNPROVED, cause
     if stop_reason.verdict is not Verdict.COMPLETE:
         at_ceiling = stop_reason.verdict is Verdict.TRUNCATED
-        if at_ceiling and trusted and finished:
+        if at_ceiling and trusted and finished and not buffer.withdrawn:
             return None, cause
         return Input.CUT, CAUSES[stop_reason.verdict]
     if not finished or buffer.withdrawn:

@@ -35,6 +35,7 @@ def build_history(
     results: Results,
     *,
     paused: bool,
+    stored: bool,
 ) -> list[dict[str, Any]]:
     """Pair every call that stays with its answer and let the provider's normaliser lay them out.
 
@@ -44,9 +45,11 @@ def build_history(
         buffers: Its calls' texts, by key.
         results: What the tools gave back.
         paused: The provider wants the message back unchanged.
+        stored: The provider keeps the conversation: send only what it lacks.
 
     Raises:
-        ValueError: A dispatchable call has no result, or a result is for no call that stays.
+        ValueError: A dispatchable call has no result, a result is for no call that stays, or the
+            provider keeps nothing.
     """
     answers: dict[str, Answered] = {}
     used = 0
@@ -70,4 +73,9 @@ def build_history(
             f"{len(results)} results were given and {used} belong to calls of this turn that "
             "stay in the conversation; pass results by outcome, key or call id of those only"
         )
-    return normaliser.history(answers, paused=paused)
+    if stored and not normaliser.keeps_conversation:
+        raise ValueError(
+            f"{normaliser.provider} keeps no conversation on its server; leave stored= out to get "
+            "the whole message"
+        )
+    return normaliser.history(answers, paused=paused, stored=stored)

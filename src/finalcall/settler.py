@@ -468,18 +468,23 @@ class Settler:
         noted = [] if self._normaliser is None else self._normaliser.anomalies
         return [*noted, *self._anomalies]
 
-    def history(self, results: Results | None = None) -> list[dict[str, Any]]:
+    def history(
+        self, results: Results | None = None, *, stored: bool = False
+    ) -> list[dict[str, Any]]:
         """What to append to the conversation, in the provider's shape; after a failure too.
 
         Args:
             results: What the tools gave back, by outcome, key or call id.
+            stored: The provider keeps the conversation on its server (OpenAI Responses with
+                `previous_response_id`, which is then in `request_fields`): send only what it lacks.
 
         Returns:
             Messages (or input items) that the provider accepts: text and reasoning stay, failed
             calls go, every call that stays is answered.
 
         Raises:
-            ValueError: A dispatchable call has no result, or a result is for no call that stays.
+            ValueError: A dispatchable call has no result, a result is for no call that stays, or
+                the provider keeps nothing.
             RuntimeError: The turn has not ended.
         """
         outcomes = self.outcomes
@@ -497,6 +502,7 @@ class Settler:
             buffers,
             results or {},
             paused=reason is not None and reason.verdict is Verdict.PAUSED,
+            stored=stored,
         )
 
 

@@ -121,17 +121,22 @@ class SettledTurn:
         """Parameters that the next request must repeat, such as a container id."""
         return self._settler.request_fields
 
-    def history(self, results: Results | None = None) -> list[dict[str, Any]]:
+    def history(
+        self, results: Results | None = None, *, stored: bool = False
+    ) -> list[dict[str, Any]]:
         """What to append to the conversation, in the provider's shape; after a failure too.
 
         Args:
             results: What the tools gave back, by outcome, key or call id.
+            stored: The provider keeps the conversation on its server (OpenAI Responses with
+                `previous_response_id`, which is then in `request_fields`): send only what it lacks.
 
         Raises:
-            ValueError: A dispatchable call has no result, or a result is for no call that stays.
+            ValueError: A dispatchable call has no result, a result is for no call that stays, or
+                the provider keeps nothing.
             RuntimeError: The turn has not ended.
         """
-        return self._settler.history(results)
+        return self._settler.history(results, stored=stored)
 
 
 @final

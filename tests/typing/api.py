@@ -38,7 +38,7 @@ def an_outcome_must_be_narrowed(outcome: Outcome, value: PreviewValue) -> None:
     dispatch(outcome)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     dispatch(value)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     pay(**value)  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue]
-    dispatch(outcome.args)  # type: ignore[union-attr, arg-type]  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType, reportUnknownMemberType, reportUnknownArgumentType]
+    dispatch(outcome.args)  # type: ignore[union-attr, arg-type]  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType, reportUnknownMemberType]
     if isinstance(outcome, Dispatchable):
         dispatch(outcome)
         pay(**outcome.args)
@@ -96,5 +96,5 @@ async def both_kinds_of_turn(stream: Any) -> None:
         assert_type(event, Event)
     assert_type(settle(stream, tools=None), Turn)
     assert_type(await asettle(stream, tools=None), AsyncTurn)
-    for event in AsyncTurn(stream, tools=None):  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
-        pass
+    for _event in AsyncTurn(stream, tools=None):  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+        raise AssertionError

@@ -39,6 +39,7 @@ RESTART: Final = '"\0'
 _NAME: Final = Step.NAME
 _OPEN_OBJECT: Final = Step.OPEN_OBJECT
 _CLOSE: Final = Step.CLOSE
+_LEAVE_MASKED: Final = Step.LEAVE_MASKED
 
 _SCALAR_STARTS: Final = frozenset("-0123456789tfn")
 _scan: Final = make_scanner(cast("Any", DECODER))
@@ -59,11 +60,14 @@ class Reader:
 
     __slots__ = (
         "_after",
+        "_held",
         "_longest",
         "_name",
+        "_name_cell",
         "_names",
         "_number",
         "_sensitive",
+        "_slot",
         "container",
         "outer",
         "root",
@@ -84,98 +88,123 @@ class Reader:
         self.container: Any = Hidden(self.root) if () in self._sensitive else self.root
         self.writing: Any = None
         self._after: Row = END
+        self._slot: str | int = 0
+        self._held = ""
         self._name = ""
+        self._name_cell = [""]
         self._names: dict[str, str] = {}
         self._number: list[str] = []
 
     def reading(self) -> Generator[None, str, None]:
         """Read the fragments that are sent. Prime it once; it never ends by itself.
 
-        Long on purpose: its locals are the state of the open string, which most fragments meet, and
-        a call a fragment would cost a fifth more. A string grows in place only while nothing else
-        refers to it, so its container lets go of it first. The `del` after each `+=` is for CPython
-        3.13, which copies the whole string where the next instruction loads a local.
+        Its locals are the state of the open string, which most fragments meet. A string grows in
+        place only while nothing else refers to it, so its container lets go of it first. The `del`
+        after `+=` is for CPython 3.13, which copies the whole string where the next instruction
+        loads a local.
         """
-        name_cell: list[Any] = [""]
-        row: Row = START
-        held = ""
         place: Any = None
         slot: Any = 0
-        step: Any = None
         string = ""
+        held = ""  # the end of the last fragment, where it is not whole
+        piece: str | None
         while True:
             text = yield
-            if held and text is not RESTART:
-                text = held + text
-                held = ""
             if place is None:
-                if row is FROZEN and text is not RESTART:
-                    continue
+                row: Any = self.row
                 if row is START and self._take_whole(text):
-                    row = END
                     continue
                 if '"' not in text:
                     step = row.get(text)
-                    row = self.row = step if step.__class__ is dict else self._walk(row, text)
+                    self.row = step if step.__class__ is dict else self._walk(row, text)
                     continue
             else:
-                if "\\" not in text:
-                    piece = text if '"' not in text and text.isprintable() else None
-                else:
-                    piece = text.replace('\\"', "\0").replace("\\n", "\n")
+                if held and text is not RESTART:
+                    text = held + text
+                    held = self._held = ""
+                if "\\" in text:
+                    piece = text.replace('\\"', "\0").replace("\\n", "\n")  # the usual escapes
                     if "\\" in piece or '"' in piece or not text.isprintable():
                         piece, held = decode_open(text)
                     elif "\0" in piece:
                         piece = piece.replace("\0", '"')
+                elif '"' in text:
+                    piece = None
+                elif text.isprintable():
+                    piece = text
+                else:
+                    piece, held = decode_open(text)
                 if piece is not None:
                     place[slot] = None
                     string += piece
                     del piece
                     place[slot] = string
                     continue
-            if text is RESTART:
-                self._begin()
-                row, place, held = START, None, ""
+            place = self._cross(text, place, string)
+            if place is not None:
+                slot = self._slot
+                string = place[slot]
+                held = self._held
+
+    def _cross(self, text: str, place: Any, string: str) -> Any:
+        """Read a fragment with quotes that begin or end strings, or with malformed text.
+
+        Args:
+            text: The fragment.
+            place: The container whose last string is open; None where no string is.
+            string: That string so far.
+
+        Returns:
+            The container whose last string is open now; None where none is, or the text is frozen.
+        """
+        if "\\" not in text and text.isprintable():
+            pieces, broken = text.split('"'), False
+        elif text is RESTART:
+            return self._begin()
+        else:
+            pieces, self._held, broken = split_pieces(text, in_string=place is not None)
+        row: Any = self.row
+        if row is FROZEN:
+            return None
+        last = pieces.pop()
+        fresh = False
+        for piece in pieces:  # each ends at a quote
+            if place is None:
+                step = row[OPENS].get(piece) or self._open_after(row, piece)
+                if step is None:
+                    broken, last = True, ""
+                    break
+                place = self._name_cell if step is _NAME else self.container
+                fresh = True
                 continue
-            if "\\" in text or not text.isprintable():
-                pieces, held, broken = split_pieces(text, in_string=place is not None)
+            if place is self._name_cell:
+                row = self._take_name(piece if fresh else string + piece)
             else:
-                pieces, broken = text.split('"'), False
-            last = pieces.pop()
-            fresh = False
-            for piece in pieces:  # each ends at a quote
-                if place is None:
-                    step = row[OPENS].get(piece) or self._open_after(row, piece)
-                    if step is None:
-                        broken, last = True, ""
-                        break
-                    place = name_cell if step is _NAME else self.container
-                    fresh = True
-                elif place is name_cell:
-                    row = self._take_name(piece if fresh else string + piece)
-                    place = None
-                else:
-                    if fresh:
-                        self._put(piece)
-                    elif piece:
-                        place[slot] = string + piece
-                    row = self._after
-                    place = None
-            if fresh and place is not None:
-                slot = self._put(last) if place is not name_cell else 0
-                place[slot] = string = last
-            elif place is not None:
-                place[slot] = None
-                string += last
-                del last
-                place[slot] = string
-            elif last:
-                step = row.get(last)
-                row = step if step.__class__ is dict else self._walk(row, last)
-            self.writing = place
-            if broken:
-                row, place, held = FROZEN, None, ""
-            self.row = row
+                if fresh:
+                    self._put(piece)
+                elif piece:
+                    place[self._slot] = string + piece
+                row = self._after
+            place = None
+        if place is None:
+            step = row.get(last) if last else row
+            row = step if step.__class__ is dict else self._walk(row, last)
+        elif not fresh:
+            place[self._slot] = string + last
+        elif place is self._name_cell:
+            self._slot = 0
+            place[0] = last
+        elif self._after is AFTER_MEMBER:
+            self._slot = self._name
+            place[self._slot] = last
+        else:
+            self._slot = self._put(last)
+        self.writing = place
+        self.row = row
+        return self._freeze() if broken else place
+
+    def _freeze(self) -> None:
+        self.row = FROZEN
 
     def _take_whole(self, text: str) -> bool:
         if self._sensitive or text.rstrip(WHITESPACE)[-1:] not in ("}", "]"):
@@ -217,9 +246,7 @@ class Reader:
         if name in container:
             return FROZEN
         self._name = name = self._names.setdefault(name, name)
-        if len(self.outer) <= self._longest and is_sensitive(
-            [*self._path(), name], self._sensitive
-        ):
+        if self._sensitive and self._is_sensitive(name):
             self.outer.append((container, self._after))
             self.container = Hidden(container, name)
             self._after = AFTER_MASKED
@@ -252,6 +279,7 @@ class Reader:
         return row
 
     def _act(self, step: Any, character: str) -> Row:
+        """Do what a step says; the character is the one that leads to it."""
         after = self._after
         if step.__class__ is NumberEnd:
             following = after[character]  # what may not follow must not make the number whole
@@ -261,12 +289,11 @@ class Reader:
             if following.__class__ is dict:
                 return following
             step = following
-        if step is Step.LEAVE_MASKED:
+        if step is _LEAVE_MASKED:
             self.container, self._after = self.outer.pop()
-            following = AFTER_MEMBER[character]
-            if following.__class__ is dict:
-                return following
-            step = following
+            step = self._after[character]
+            if step.__class__ is dict:
+                return step
         if step is _CLOSE:
             self.container, self._after = self.outer.pop()
             return self._after
@@ -284,13 +311,15 @@ class Reader:
             self._after = AFTER_MEMBER
             return FIRST_NAME
         self._after = AFTER_ITEM
-        if len(self.outer) <= self._longest and is_sensitive([*self._path(), "*"], self._sensitive):
+        if self._sensitive and self._is_sensitive("*"):
             self.container = Hidden(value)
         return FIRST_ITEM
 
-    def _path(self) -> list[str]:
+    def _is_sensitive(self, name: str) -> bool:
+        if len(self.outer) > self._longest:
+            return False  # the path is longer than any sensitive one: don't make it
         inner = [container for container, _ in self.outer[1:]]
-        return [str(last_key(container)) for container in inner]
+        return is_sensitive([*(str(last_key(outer)) for outer in inner), name], self._sensitive)
 
     def may_end_number(self) -> bool:
         """Whether the document is a number that only the end of the text can make whole."""

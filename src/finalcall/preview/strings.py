@@ -30,26 +30,29 @@ _scan_string: Final = cast(
 
 
 def decode_open(text: str) -> tuple[str | None, str]:
-    r"""Decode a fragment with backslashes that lies wholly inside a string, if it is an easy one.
+    r"""Decode a fragment that lies wholly inside a string.
 
     Args:
         text: Not empty; begins inside a string and outside an escape.
 
     Returns:
-        The characters it means, and the `\` that the border has cut from its escape, if it has.
-        None and an empty text where a closer look is needed: `split_pieces()`.
+        The characters it means, and the end of the text that the border has cut from its other
+        part, to be put before the next fragment. None and an empty text where the string ends in
+        the fragment, or the fragment is malformed.
     """
-    held = ""
-    if text[-1] == "\\" and _backslashes_at_end(text) % 2:
-        held = "\\"
-        text = text[:-1]
-    if "\\u" in text or (not text.isascii() and _HALF.search(text)):
+    if text.isascii() and "\\u" not in text:
+        held = "\\" if text[-1] == "\\" and _backslashes_at_end(text) % 2 else ""
+        whole = text[:-1] if held else text
+        try:
+            piece, end = _scan_string(whole + '"', 0)
+        except ValueError:
+            return None, ""
+        return (piece, held) if end > len(whole) else (None, "")
+    text, held, broken = _join_halves(text)
+    piece, rest = _decode(text)
+    if broken or (rest and not _CUT_ESCAPE.fullmatch(rest)):
         return None, ""
-    try:
-        piece, end = _scan_string(text + '"', 0)
-    except ValueError:
-        return None, ""
-    return (piece, held) if end > len(text) else (None, "")
+    return piece, rest + held
 
 
 def split_pieces(text: str, *, in_string: bool) -> tuple[list[str], str, bool]:

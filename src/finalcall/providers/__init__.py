@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from finalcall.providers import anthropic
+from finalcall.narrow import is_mapping
+from finalcall.providers import (
+    anthropic,
+    bedrock_converse,
+    cohere,
+    gemini,
+    gemini_interactions,
+    langchain,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_responses,
+    xai,
+)
 from finalcall.providers.base import Provider
 
 __all__ = ["PROVIDERS", "UnrecognisedStream", "provider_named", "recognise"]
 
 PROVIDERS: Final[Mapping[str, Provider]] = {
     row.name: row
-    for row in (anthropic.PROVIDER,)
+    for row in (
+        anthropic.PROVIDER,
+        openai_responses.PROVIDER,
+        bedrock_converse.PROVIDER,
+        gemini_interactions.PROVIDER,
+        cohere.PROVIDER,
+        langchain.PROVIDER,
+        mistral.PROVIDER,
+        gemini.PROVIDER,
+        ollama.PROVIDER,
+        xai.PROVIDER,
+        openai_chat.PROVIDER,  # last: it also takes an error that says no more
+    )
 }
 """By name. Recognition asks the rows in this order."""
 
 
-class UnrecognisedStream(ValueError):
+class UnrecognisedStream(ValueError):  # noqa: N818 - the name says what happened
     """The first event of a stream is no known provider's. Nothing of the stream was settled."""
 
 
@@ -53,10 +78,10 @@ def recognise(native: Any) -> Provider:
 
 def _shape(native: Any) -> str:
     """What an event looks like, names of fields only."""
-    if isinstance(native, Mapping):
-        names = sorted(str(name)[:40] for name in native)[:8]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        kind: Any = native.get("type")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if is_mapping(native):
+        names = sorted(str(name)[:40] for name in native)[:8]
+        kind = native.get("type")
         typed = f" of type {kind[:60]!r}" if isinstance(kind, str) else ""
         return f"a dict{typed} with the keys {', '.join(names) or 'none'}"
-    cls: type[Any] = type(native)
+    cls = type(cast("object", native))
     return f"a {cls.__module__}.{cls.__qualname__}"

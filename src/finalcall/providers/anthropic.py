@@ -8,7 +8,6 @@ builds unknown blocks as text blocks.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
@@ -17,7 +16,6 @@ from finalcall.events import (
     CallWithdrawn,
     Event,
     ExternalState,
-    Other,
     ReasoningDelta,
     StreamFault,
     TextDelta,
@@ -32,7 +30,15 @@ from finalcall.providers.base import (
     carrying,
     only_native,
 )
-from finalcall.providers.native import read, read_count, read_index, read_list, read_text, to_plain
+from finalcall.providers.native import (
+    read,
+    read_count,
+    read_index,
+    read_list,
+    read_text,
+    to_json,
+    to_plain,
+)
 from finalcall.stop_reasons import Verdict
 from finalcall.strict import NotStrictJSON, parse_strict
 
@@ -116,8 +122,11 @@ class AnthropicNormaliser(Normaliser):
         }
 
     def feed(self, native: Any) -> list[Event]:
-        """Translate one event. The helper's derived events (`input_json`, `text`, …) repeat a
-        raw one that it also yields, so they say nothing new."""
+        """Translate one event.
+
+        The helper's derived events (`input_json`, `text`, …) repeat a raw one that it also
+        yields, so they say nothing new.
+        """
         handler = self._handlers.get(read_text(native, "type"), only_native)
         return handler(native)
 
@@ -269,7 +278,9 @@ class AnthropicNormaliser(Normaliser):
         if block is None:
             return []
         block.closed = True
-        return [] if block.open_call is None else [CallCompleted(block.open_call.call, False, native)]
+        return (
+            [] if block.open_call is None else [CallCompleted(block.open_call.call, False, native)]
+        )
 
     def _message_delta(self, native: Any) -> list[Event]:
         self._read_usage(native)
@@ -294,7 +305,13 @@ class AnthropicNormaliser(Normaliser):
             if count is not None:
                 setattr(self.usage, name, count)
 
-    def history(self, answers: Mapping[str, Answered], *, paused: bool) -> list[dict[str, Any]]:
+    def history(
+        self,
+        answers: Mapping[str, Answered],
+        *,
+        paused: bool,
+        stored: bool = False,
+    ) -> list[dict[str, Any]]:
         """One assistant message; one user message with every result, where there are calls.
 
         Anthropic refuses an empty text block, a thinking block without its signature, a
@@ -325,7 +342,7 @@ def _given_input(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    return json.dumps(to_plain(value), ensure_ascii=False)
+    return to_json(value)
 
 
 def _is_error(content: Any) -> bool:
@@ -374,9 +391,7 @@ def _tool_result(block: _Block, answer: Answered) -> dict[str, Any]:
     return result
 
 
-def _without_orphans(
-    content: list[dict[str, Any]], *, keep_open: bool
-) -> list[dict[str, Any]]:
+def _without_orphans(content: list[dict[str, Any]], *, keep_open: bool) -> list[dict[str, Any]]:
     """Leave out server calls that nothing will answer.
 
     One may stay open where the message goes back unchanged, and beside answered client calls: its
@@ -384,9 +399,11 @@ def _without_orphans(
     """
     if keep_open:
         return content
-    answered = {item.get("tool_use_id") for item in content}
+    answered = {read_text(item, "tool_use_id") for item in content}
     return [
-        item for item in content if item["type"] not in SERVER_CALLS or item.get("id") in answered
+        item
+        for item in content
+        if item["type"] not in SERVER_CALLS or read_text(item, "id") in answered
     ]
 
 

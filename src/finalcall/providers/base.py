@@ -27,6 +27,7 @@ from finalcall.events import (
     Other,
     StreamFault,
 )
+from finalcall.narrow import is_mapping
 from finalcall.outcomes import Cause
 from finalcall.results import ToolResult
 from finalcall.stop_reasons import StopReason, Verdict
@@ -82,6 +83,8 @@ class Normaliser(ABC):
     stop_reasons: ClassVar[Mapping[str, Verdict]]
     promises_calls: ClassVar[frozenset[str]] = frozenset()
     """The stop reasons that say that a call was made."""
+    keeps_conversation: ClassVar[bool] = False
+    """The provider can keep the conversation on its server."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -111,12 +114,16 @@ class Normaliser(ABC):
         return []
 
     @abstractmethod
-    def history(self, answers: Mapping[str, Answered], *, paused: bool) -> list[dict[str, Any]]:
+    def history(
+        self, answers: Mapping[str, Answered], *, paused: bool, stored: bool = False
+    ) -> list[dict[str, Any]]:
         """The messages that this message adds to the conversation, in the provider's shape.
 
         Args:
             answers: The calls that stay, by key. Calls that are not in it are left out.
             paused: The provider wants the message back unchanged.
+            stored: The provider keeps the conversation: send only what it lacks, and put what
+                refers to the rest into `request_fields`. Only asked of those that keep it.
         """
 
     def anomaly(self, name: AnomalyName, key: str | None = None) -> None:
@@ -183,9 +190,9 @@ class Normaliser(ABC):
 
 def error_code(error: Any) -> str:
     """The type or code of a provider's error object: never its message, which may quote text."""
-    if isinstance(error, Mapping):
+    if is_mapping(error):
         for name in ("code", "type", "status"):
-            value: Any = error.get(name)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            value = error.get(name)
             if isinstance(value, str | int) and value not in ("", "error"):
                 return str(value)[:80]
     else:

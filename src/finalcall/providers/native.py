@@ -6,16 +6,19 @@ the wrong type reads as absent. Services send `None`, floats for indexes and obj
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+import json
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from finalcall.narrow import is_array, is_mapping
 
 
 def read(node: Any, name: str) -> Any:
     """The field of a dict or an object, `None` where it is absent."""
     if type(node) is dict:
         return cast("dict[str, Any]", node).get(name)
-    if isinstance(node, Mapping):
-        return cast("Mapping[str, Any]", node).get(name)
+    if is_mapping(node):
+        return node.get(name)
     return getattr(node, name, None)
 
 
@@ -43,17 +46,35 @@ def read_count(node: Any, name: str) -> int | None:
 def read_list(node: Any, name: str) -> list[Any]:
     """The field as a list, empty where it is anything else."""
     value = read(node, name)
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if is_array(value) else []
 
 
-def to_plain(node: Any) -> Any:
+_MAX_COPIED_DEPTH: Final = 250
+"""Deeper than strict parsing allows, so that a copy that was cut there can never be dispatched."""
+
+_NOT_JSON: Final = "<not JSON>"
+
+
+def to_plain(node: Any, depth: int = 0) -> Any:
     """A copy of a native value as plain JSON-compatible dicts and lists, unset fields left out."""
-    if isinstance(node, Mapping):
-        mapping = cast("Mapping[str, Any]", node)
-        return {key: to_plain(value) for key, value in mapping.items()}
+    if depth > _MAX_COPIED_DEPTH:
+        return None
+    if is_mapping(node):
+        return {key: to_plain(value, depth + 1) for key, value in node.items()}
     if isinstance(node, list | tuple):
-        return [to_plain(item) for item in cast("list[Any]", node)]
+        return [to_plain(item, depth + 1) for item in cast("Sequence[Any]", node)]
     dump = getattr(node, "model_dump", None)
     if callable(dump):
         return dump(mode="json", by_alias=True, exclude_unset=True)
     return node
+
+
+def to_json(value: Any) -> str:
+    """Arguments that came as a value, as text; what JSON cannot hold becomes text that is no JSON.
+
+    NaN and Infinity are written as such: strict parsing refuses them.
+    """
+    try:
+        return json.dumps(to_plain(value), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return _NOT_JSON

@@ -1,0 +1,1 @@
+"""What the library costs, measured beside its peers."""

@@ -1,0 +1,477 @@
+"""Google Gemini: `generate_content_stream()` of the SDK, its dicts, `streamGenerateContent` bytes.
+
+A call stands whole in a part, or opens there and streams its arguments by path; a part without
+`willContinue` ends it. It is judged by its candidate's `finishReason`, which is STOP for calls too.
+There is no end marker and often no id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+from finalcall.events import (
+    ArgumentsDelta,
+    ArgumentsRestated,
+    CallCompleted,
+    CallWithdrawn,
+    Event,
+    ExternalCallChanged,
+    ExternalState,
+    MessageStopped,
+    Other,
+    ReasoningDelta,
+    StreamFault,
+    TextDelta,
+)
+from finalcall.outcomes import Cause
+from finalcall.providers.base import Answered, Context, Normaliser, OpenCall, Provider
+from finalcall.providers.gemini_partial_args import PartialArguments, read_either, read_entries
+from finalcall.providers.gemini_parts import (
+    Part,
+    contents,
+    find_asked,
+    pair_of,
+    signature_of,
+    to_base64,
+)
+from finalcall.providers.gemini_words import (
+    NUMBERED_STOP_REASONS,
+    STOP_REASONS,
+    external_name,
+    has_failed,
+    read_id,
+    read_word,
+)
+from finalcall.providers.native import read, read_index, read_list, read_text, to_json
+from finalcall.stop_reasons import StopReason, Verdict
+
+_EXTERNAL_CALLS: Final = (("executableCode", "executable_code"), ("toolCall", "tool_call"))
+_ANSWERS: Final = (
+    ("codeExecutionResult", "code_execution_result", "executableCode"),
+    ("toolResponse", "tool_response", "toolCall"),
+    ("functionResponse", "function_response", "functionCall"),
+)
+"""Parts that answer calls which somebody else ran, with the part that each answers."""
+
+_GROUNDING: Final = (
+    ("groundingMetadata", "grounding_metadata", "grounding"),
+    ("urlContextMetadata", "url_context_metadata", "url_context"),
+)
+"""What a candidate says of searches that left no part."""
+
+_COUNTS: Final = (
+    ("promptTokenCount", "prompt_token_count"),
+    ("toolUsePromptTokenCount", "tool_use_prompt_token_count"),
+    ("candidatesTokenCount", "candidates_token_count"),
+    ("thoughtsTokenCount", "thoughts_token_count"),
+)
+
+
+def recognises(native: Any) -> bool:
+    """Whether a native event is a Gemini response, bare or wrapped as `{"response": …}`."""
+    response = _unwrapped(native)
+    if isinstance(read(response, "candidates"), list):
+        return True
+    if read_either(response, "promptFeedback", "prompt_feedback") is not None:
+        return True
+    if read_either(response, "usageMetadata", "usage_metadata") is not None:
+        return isinstance(read_either(response, "modelVersion", "model_version"), str)
+    error: Any = read(response, "error") if isinstance(response, Mapping) else None
+    return isinstance(error, Mapping) and isinstance(read(error, "status"), str)
+
+
+def run_by_sdk(native: Any) -> bool:
+    """Whether a native event shows that the SDK runs the calls of its stream itself.
+
+    With Python callables as tools, the SDK runs every call and streams the next answer in the same
+    iterator. From the second answer on, each event carries the history of that; other SDKs put
+    the results into the stream, as the user's. The first answer shows nothing.
+    """
+    response = _unwrapped(native)
+    return _has_calling_history(response) or any(
+        read(content, "role") == "user"
+        and any(
+            read_either(part, "functionResponse", "function_response") is not None
+            for part in read_list(content, "parts")
+        )
+        for candidate in read_list(response, "candidates")
+        if (content := read(candidate, "content")) is not None
+    )
+
+
+@final
+class _Candidate:
+    """One candidate: its parts, the call whose arguments stream now, whether it has stopped."""
+
+    __slots__ = ("_by_id", "_by_text", "choice", "parts", "stopped", "streamed")
+
+    def __init__(self, choice: int) -> None:
+        self.choice = choice
+        self.parts: list[Part] = []
+        self.streamed: Part | None = None
+        self.stopped = False
+        self._by_id: dict[tuple[str, str], Part] = {}
+        self._by_text: dict[tuple[str, str], Part] = {}
+
+    def find_known(self, name: str, call_id: str, text: str | None) -> Part | None:
+        """The call that is being sent again, if it is.
+
+        By its id, where it also says the same or the candidate had stopped; without an id only
+        where the candidate had stopped: before, a model may well repeat itself.
+
+        Args:
+            name: The tool's name.
+            call_id: The call's id, or `""`.
+            text: The whole argument text, `None` where it streams.
+        """
+        if call_id:
+            known = self._by_id.get((call_id, name))
+            says_same = known is not None and text is not None and known.text == text
+            return known if self.stopped or says_same else None
+        return self._by_text.get((name, text)) if self.stopped and text is not None else None
+
+    def keep_call(self, part: Part, name: str, call_id: str) -> None:
+        """Keep a call, and what it is known by."""
+        self.parts.append(part)
+        if call_id:
+            self._by_id.setdefault((call_id, name), part)
+        elif part.text is not None:
+            self._by_text.setdefault((name, part.text), part)
+
+
+@final
+class GeminiNormaliser(Normaliser):
+    """One message of `streamGenerateContent`, all candidates of it."""
+
+    provider = "gemini"
+    stop_reasons = STOP_REASONS
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._candidates: dict[int, _Candidate] = {}
+        self._first: _Candidate | None = None  # the one that is settled, of several
+        self._response_id = ""
+        self._resumable = False
+        self._server_runs_calls = False
+        self._external_parts = 0
+        self._contradictions: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._content: Any = None
+        self._events: list[Event] = []
+        self._native: Any = None
+
+    def feed(self, native: Any) -> list[Event]:
+        """Translate one response chunk."""
+        self._native = native
+        self._events = events = list[Event]()
+        if isinstance(native, str):
+            self.ended = self.ended or native == "[DONE]"
+            return [Other(native)]
+        response = _unwrapped(native)
+        candidates = read_list(response, "candidates")
+        if candidates:
+            self._read_origin(response)
+            for position, candidate in enumerate(candidates):
+                self._read_candidate(position, candidate)
+        self._read_notice(response)
+        usage = read_either(response, "usageMetadata", "usage_metadata")
+        if usage is not None:
+            self._read_usage(usage)
+        if self._native is not None or not events:
+            events.append(Other(native))
+        return events
+
+    def _take_native(self) -> Any:
+        """The native event for the one event that carries it, then `None`."""
+        native, self._native = self._native, None
+        return native
+
+    def _read_origin(self, response: Any) -> None:
+        """See whether it is still the same generation, and who runs its calls."""
+        if type(response) is dict and "turnToken" in response:
+            self._server_runs_calls = True
+        if _has_calling_history(response):
+            self._contradict("calls_run_by_sdk")
+            return
+        response_id = read_either(response, "responseId", "response_id")
+        if response_id == self._response_id or not response_id or not isinstance(response_id, str):
+            return
+        # The SDK goes on with a new request where it was given a token to go on with.
+        if self._response_id and not self._resumable:
+            self.anomaly("spliced_stream")
+            self._contradict("spliced_stream")
+        self._response_id = response_id
+
+    def _contradict(self, code: str) -> None:
+        """The stream is not one message of the model's: none of its calls may run."""
+        if code not in self._contradictions:
+            self._contradictions.add(code)
+            native = self._take_native()
+            self._events.append(StreamFault(Cause.MALFORMED, code, ends=False, native=native))
+
+    def _read_notice(self, response: Any) -> None:
+        """An error, or a refused prompt: there are mostly no candidates then."""
+        if type(response) is dict and read(response, "error") is not None:
+            self._events.append(self.fault(read(response, "error"), self._take_native()))
+        feedback = read_either(response, "promptFeedback", "prompt_feedback")
+        if feedback is None:
+            return
+        raw = read_word(read_either(feedback, "blockReason", "block_reason"))
+        if raw:
+            verdict = self.context.stop_reasons.get(raw) or Verdict.FILTERED
+            choice = 0 if self._first is None else self._first.choice
+            stopped = MessageStopped(StopReason(raw, verdict), choice, self._take_native())
+            self._events.append(stopped)
+
+    def _read_candidate(self, position: int, native: Any) -> None:
+        index = read_index(native, "index")
+        choice = position if index is None else index
+        candidate = self._candidates.get(choice)
+        if candidate is None:
+            candidate = self._candidates[choice] = _Candidate(choice)
+        content = self._content = read(native, "content")
+        if content is not None:
+            for part in read_list(content, "parts"):
+                self._read_part(candidate, part)
+        for camel, snake, name in _GROUNDING:
+            if read_either(native, camel, snake) is not None:
+                self._read_grounding(name)
+        token = read_either(native, "continuationToken", "continuation_token")
+        if token is not None:
+            self._resumable = True
+        reason = read_either(native, "finishReason", "finish_reason")
+        if reason is not None:
+            self._read_stop(candidate, read_word(reason, NUMBERED_STOP_REASONS), token)
+
+    def _read_stop(self, candidate: _Candidate, raw: str, token: Any) -> None:
+        if not raw:
+            return
+        candidate.stopped = True
+        resume = to_base64(token)
+        if raw == "CONTINUATION" and resume:
+            self.request_fields["continuationToken"] = resume
+        self._first = self._first or candidate
+        self._events.append(self.stopped(raw, self._take_native(), candidate.choice))
+
+    def _read_part(self, candidate: _Candidate, part: Any) -> None:
+        text = read(part, "text")
+        call = read_either(part, "functionCall", "function_call")
+        if isinstance(text, str):
+            self._read_text(candidate, part, text)
+        if call is not None:
+            self._read_call(candidate, part, call)
+        elif not isinstance(text, str):
+            self._read_other(candidate, part)
+
+    def _read_text(self, candidate: _Candidate, part: Any, text: str) -> None:
+        kind = "thought" if read(part, "thought") is True else "text"
+        signature = signature_of(part)
+        if not text and not signature:
+            return
+        last = candidate.parts[-1] if candidate.parts else None
+        if last is None or last.kind != kind or signature or last.signature:
+            last = Part(kind, part)
+            candidate.parts.append(last)
+        if not text:
+            return
+        last.pieces.append(text)
+        self._first = self._first or candidate
+        if kind == "thought":
+            self._events.append(ReasoningDelta(text, candidate.choice, self._take_native()))
+            return
+        if candidate is self._first:
+            self.text.append(text)
+        self._events.append(TextDelta(text, candidate.choice, self._take_native()))
+
+    # The client's calls
+
+    def _read_call(self, candidate: _Candidate, part: Any, call: Any) -> None:
+        name, call_id = read_text(call, "name"), read_id(call)
+        arguments = read(call, "args")
+        entries = read_entries(call)
+        goes_on = read_either(call, "willContinue", "will_continue") is True
+        streamed = candidate.streamed
+        if streamed is not None and streamed.goes_on_with(name, call_id):
+            streamed.signature = streamed.signature or signature_of(part)
+            self._go_on(candidate, streamed, call)
+        elif not (name or call_id or entries or arguments):
+            return  # it ends what is ended already
+        elif self._server_runs_calls and not self._is_offered(name):
+            self._read_external(candidate, "functionCall", part, call)
+        elif goes_on or entries:
+            # A call that streamed until now never got its own end, and gets none any more.
+            begun = candidate.streamed = self._begin(candidate, part, name, call_id)
+            if not name and begun.open_call is not None:
+                self.anomaly("delta_for_unknown_call", begun.open_call.identity.key)
+            self._go_on(candidate, begun, call)
+        else:
+            candidate.streamed = None
+            self._take_whole(candidate, part, name, call_id, _text_of(arguments))
+
+    def _take_whole(
+        self, candidate: _Candidate, part: Any, name: str, call_id: str, text: str
+    ) -> None:
+        open_call = self._begin(candidate, part, name, call_id, text).open_call
+        assert open_call is not None
+        open_call.identity.size = len(text)
+        self._events.append(ArgumentsDelta(open_call.call, text))
+        self._events.append(CallCompleted(open_call.call))
+
+    def _begin(
+        self, candidate: _Candidate, part: Any, name: str, call_id: str, text: str | None = None
+    ) -> Part:
+        """Announce a call; announce it again, if it is one that is known.
+
+        Args:
+            candidate: Whose call it is.
+            part: The native part.
+            name: The tool's name.
+            call_id: The call's id, or `""`.
+            text: The whole argument text, `None` where it streams.
+        """
+        self._first = self._first or candidate
+        known = candidate.find_known(name, call_id, text)
+        made = Part("replay" if known else "call", part)
+        made.text = text
+        if known is not None and known.open_call is not None:
+            made.open_call = known.open_call
+            self.anomaly("call_replayed", made.open_call.identity.key)
+        else:
+            identity = self.identify(call_id, name, choice=candidate.choice)
+            if not name:
+                self.anomaly("no_name", identity.key)
+            made.open_call = OpenCall(identity)
+            candidate.keep_call(made, name, call_id)
+        self._events.append(made.open_call.announced(self._take_native()))
+        return made
+
+    def _go_on(self, candidate: _Candidate, streamed: Part, call: Any) -> None:
+        """Take what a part says of a call whose arguments stream."""
+        open_call = streamed.open_call
+        assert open_call is not None
+        open_call.identity.call_id = open_call.identity.call_id or read_id(call) or None
+        if streamed.arguments is None:
+            streamed.arguments = PartialArguments()
+        arguments = streamed.arguments
+        whole = read(call, "args")
+        if whole:
+            arguments.state_whole(_text_of(whole))
+        text = "".join([arguments.add(entry) for entry in read_entries(call)])
+        if text:
+            self._events.append(open_call.delta(text, self._take_native()))
+        if read_either(call, "willContinue", "will_continue") is True:
+            return
+        candidate.streamed = streamed.arguments = None
+        closing = arguments.close()
+        if closing.restated:
+            open_call.identity.size = len(closing.text)
+            self._events.append(ArgumentsRestated(open_call.call, closing.text))
+        elif closing.text:
+            self._events.append(open_call.delta(closing.text, None))
+        self._events.append(CallCompleted(open_call.call, native=self._take_native()))
+
+    # Calls that somebody else runs
+
+    def _is_offered(self, name: str) -> bool:
+        return self.context.tool_names is not None and name in self.context.tool_names
+
+    def _read_external(self, candidate: _Candidate, kind: str, part: Any, call: Any) -> None:
+        call_id = read_id(call)
+        self._external_parts += 1
+        pair = f"{kind} {call_id or self._external_parts}"
+        candidate.parts.append(Part.copy_of(kind, part, pair))
+        self._events.append(self.external(call_id, external_name(call), self._take_native()))
+
+    def _read_grounding(self, name: str) -> None:
+        if not self.external_calls:  # else it is the trace of a call that was seen
+            done = self.external(None, name, self._take_native(), ExternalState.DONE)
+            self._events.append(done)
+
+    def _read_other(self, candidate: _Candidate, part: Any) -> None:
+        for camel, snake in _EXTERNAL_CALLS:
+            call = read_either(part, camel, snake)
+            if call is not None:
+                self._read_external(candidate, camel, part, call)
+                return
+        for camel, snake, asking in _ANSWERS:
+            answer = read_either(part, camel, snake)
+            if answer is not None:
+                self._read_answer(candidate, asking, part, answer)
+                return
+        other = Part.copy_of("other", part)
+        if other.plain:
+            candidate.parts.append(other)
+
+    def _read_answer(self, candidate: _Candidate, asking: str, part: Any, answer: Any) -> None:
+        """The answer to a call that somebody else ran, though it may have looked like ours."""
+        call_id, name = read_id(answer), external_name(answer)
+        pair = pair_of(candidate.parts, asking, call_id)
+        candidate.parts.append(Part.copy_of("answer", part, pair))
+        if asking == "functionCall":
+            asked = find_asked(candidate.parts, call_id, name)
+            if asked is not None and asked.open_call is not None:
+                asked.kind = "withdrawn"
+                self._events.append(CallWithdrawn(asked.open_call.call))
+            if read(self._content, "role") == "user":
+                self._contradict("calls_run_by_sdk")
+        state = ExternalState.FAILED if has_failed(answer) else ExternalState.DONE
+        self._events.append(self._end_external(call_id, name, state))
+
+    def _end_external(self, call_id: str, name: str, state: ExternalState) -> ExternalCallChanged:
+        for known in reversed(self.external_calls if not call_id else ()):
+            if known.name == name and known.state is ExternalState.RUNNING:
+                known.state = state
+                return ExternalCallChanged(known, self._take_native())
+        return self.external(call_id, name, self._take_native(), state)
+
+    def _read_usage(self, usage: Any) -> None:
+        """Thoughts are no part of the candidates' count, nor tool results of the prompt's."""
+        counts = self._counts
+        for camel, snake in _COUNTS:
+            count = read_either(usage, camel, snake)
+            if isinstance(count, int) and count >= 0:
+                counts[camel] = count
+        if "promptTokenCount" in counts:
+            more = counts.get("toolUsePromptTokenCount", 0)
+            self.usage.input_tokens = counts["promptTokenCount"] + more
+        if "candidatesTokenCount" in counts or "thoughtsTokenCount" in counts:
+            spoken = counts.get("candidatesTokenCount", 0)
+            self.usage.output_tokens = spoken + counts.get("thoughtsTokenCount", 0)
+
+    def history(
+        self, answers: Mapping[str, Answered], *, paused: bool, stored: bool = False
+    ) -> list[dict[str, Any]]:
+        """The model's message of the first candidate, and one message with every result.
+
+        After CONTINUATION nothing is added: the same request goes again, and its continuation
+        token (in `request_fields`) stands for all that was generated.
+        """
+        if paused and "continuationToken" in self.request_fields:
+            return []
+        return [] if self._first is None else contents(self._first.parts, answers)
+
+
+def _unwrapped(native: Any) -> Any:
+    """The response itself: one backend sends it inside another object."""
+    fields: Any = native
+    if (type(native) is dict or isinstance(native, Mapping)) and "candidates" not in fields:
+        return fields.get("response", fields)
+    return fields
+
+
+def _has_calling_history(response: Any) -> bool:
+    history = read_either(
+        response, "automaticFunctionCallingHistory", "automatic_function_calling_history"
+    )
+    return isinstance(history, list) and history != []
+
+
+def _text_of(arguments: Any) -> str:
+    """Whole arguments as text: they are an object, but for proxies that send them as text."""
+    if isinstance(arguments, str):
+        return arguments if arguments.strip() else "{}"
+    return to_json({} if arguments is None else arguments)
+
+
+PROVIDER: Final = Provider("gemini", GeminiNormaliser, recognises, "sse")

@@ -1,0 +1,220 @@
+"""The parts of a Gemini message: kept as they come, found again, repeated by the next request.
+
+Thought signatures go back on the parts they came on; results go into one message, in the order of
+their calls.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast, final
+
+from finalcall.providers.base import Answered, OpenCall
+from finalcall.providers.gemini_partial_args import PartialArguments, read_either
+from finalcall.providers.native import to_plain
+from finalcall.results import ToolResult
+
+_MEDIA: Final = ("inlineData", "fileData", "inline_data", "file_data")
+"""What a function response may carry beside its JSON."""
+
+
+@final
+class Part:
+    """One part of the model's message.
+
+    Attributes:
+        kind: `text`, `thought`, `call` (the client's), `withdrawn` (such a call that somebody
+            else ran), `replay` (one that was sent again), `answer` (to a call that somebody else
+            ran), or another part's own word.
+        signature: The thought signature, base64.
+        pieces: The text.
+        plain: Another part, whole.
+        pair: What joins another part with its answer; `""` for a part that needs none.
+        open_call: The client's call.
+        text: Its argument text, where it came whole.
+        arguments: Its arguments, while they stream by path.
+    """
+
+    __slots__ = ("arguments", "kind", "open_call", "pair", "pieces", "plain", "signature", "text")
+
+    def __init__(self, kind: str, native: Any) -> None:
+        self.kind = kind
+        self.signature = signature_of(native)
+        self.pieces: list[str] = []
+        self.plain: dict[str, Any] = {}
+        self.pair = ""
+        self.open_call: OpenCall | None = None
+        self.text: str | None = None
+        self.arguments: PartialArguments | None = None
+
+    @classmethod
+    def copy_of(cls, kind: str, native: Any, pair: str = "") -> Part:
+        """Keep a part of another kind whole."""
+        part = cls(kind, native)
+        part.plain = _plain(native, part.signature)
+        part.pair = pair
+        return part
+
+    def goes_on_with(self, name: str, call_id: str) -> bool:
+        """Whether a part goes on with this streamed call: it has no name, or this call's id."""
+        known = self.open_call.identity.call_id if self.open_call is not None else None
+        return not name or (bool(call_id) and call_id == known)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is the answer to another part."""
+        return self.kind == "answer"
+
+
+def to_base64(value: Any) -> str:
+    """Bytes as the wire has them; the SDK's objects hold them decoded. `""` for anything else."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value if isinstance(value, str) else ""
+
+
+def signature_of(native: Any) -> str:
+    """The thought signature of a native part, base64, or `""`."""
+    return to_base64(read_either(native, "thoughtSignature", "thought_signature"))
+
+
+def find_asked(parts: Sequence[Part], call_id: str, name: str) -> Part | None:
+    """The client's call that an answer in the stream is to, by id, else by name."""
+    for part in parts:
+        if part.kind != "call" or part.open_call is None:
+            continue
+        identity = part.open_call.identity
+        if identity.call_id == call_id if identity.call_id and call_id else identity.name == name:
+            return part
+    return None
+
+
+def pair_of(parts: Sequence[Part], asking: str, call_id: str) -> str:
+    """The pair of the part that an answer belongs to: by id, else the last of its kind."""
+    wanted = f"{asking} {call_id}"
+    last = ""
+    for part in reversed(parts):
+        if part.kind == asking:
+            if not call_id or part.pair == wanted:
+                return part.pair
+            last = last or part.pair
+    return last or "unasked"
+
+
+def contents(parts: Sequence[Part], answers: Mapping[str, Answered]) -> list[dict[str, Any]]:
+    """The model's message, and the message with every result, where there are calls.
+
+    Gemini refuses an empty text without a signature, a call without its response in the next
+    message, code without its result, and a message without parts: none of them is sent.
+
+    Args:
+        parts: The parts of one candidate.
+        answers: The calls that stay, by key.
+    """
+    paired = _complete_pairs(parts)
+    content: list[dict[str, Any]] = []
+    responses: list[dict[str, Any]] = []
+    speaks = False
+    unplaced = ""
+    for part in parts:
+        if part.open_call is not None:
+            answer = answers.get(part.open_call.identity.key)
+            if answer is None:
+                # Parallel calls share the signature of the first, so it passes to the next.
+                unplaced = unplaced or part.signature
+                continue
+            content.append(_function_call(answer, part.signature or unplaced))
+            responses.append(_function_response(answer))
+            unplaced = ""
+            speaks = True
+        elif part.kind in ("text", "thought"):
+            content.append(_text(part))
+            speaks = speaks or (part.kind == "text" and bool(part.pieces))
+        elif not part.pair or part.pair in paired:
+            content.append(part.plain)
+            speaks = True
+    if not speaks:
+        return []
+    messages: list[dict[str, Any]] = [{"role": "model", "parts": content}]
+    if responses:
+        messages.append({"role": "user", "parts": responses})
+    return messages
+
+
+def _complete_pairs(parts: Sequence[Part]) -> set[str]:
+    asked = {part.pair for part in parts if not part.is_answer}
+    return asked & {part.pair for part in parts if part.is_answer}
+
+
+def _text(part: Part) -> dict[str, Any]:
+    made: dict[str, Any] = {"text": "".join(part.pieces)}
+    if part.kind == "thought":
+        made["thought"] = True
+    return _signed(made, part.signature)
+
+
+def _signed(made: dict[str, Any], signature: str) -> dict[str, Any]:
+    if signature:
+        made["thoughtSignature"] = signature
+    return made
+
+
+def _named(answer: Answered) -> dict[str, Any]:
+    """The id, where the service gave one, and the name."""
+    named: dict[str, Any] = {"name": answer.call.name}
+    if answer.call.call_id is not None:
+        named["id"] = answer.call.call_id
+    return named
+
+
+def _function_call(answer: Answered, signature: str) -> dict[str, Any]:
+    return _signed({"functionCall": {**_named(answer), "args": answer.args}}, signature)
+
+
+def _function_response(answer: Answered) -> dict[str, Any]:
+    text, media = _split(answer.result)
+    # The key is the only flag that an error has here.
+    key = "error" if answer.result.is_error else "output"
+    response: dict[str, Any] = {**_named(answer), "response": {key: text}}
+    if media:
+        response["parts"] = media
+    return {"functionResponse": response}
+
+
+def _split(result: ToolResult) -> tuple[str, list[dict[str, Any]]]:
+    """A result's text, and the media that goes beside it."""
+    if isinstance(result.content, str):
+        return result.content, []
+    texts: list[str] = []
+    media: list[dict[str, Any]] = []
+    for block in result.content:
+        plain = to_plain(block)
+        if not isinstance(plain, dict):
+            continue
+        fields = cast("dict[str, Any]", plain)
+        text = fields.get("text")
+        if isinstance(text, str):
+            texts.append(text)
+        kept = {name: fields[name] for name in _MEDIA if fields.get(name) is not None}
+        if kept:
+            media.append(kept)
+    return "".join(texts), media
+
+
+def _plain(native: Any, signature: str) -> dict[str, Any]:
+    """A native part as a plain dict with the wire's names."""
+    try:
+        dumped = to_plain(native)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    if not isinstance(dumped, dict):
+        return {}
+    fields = cast("dict[str, Any]", dumped)
+    plain = {_camel(str(name)): value for name, value in fields.items() if value is not None}
+    return _signed(plain, signature) if plain else {}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

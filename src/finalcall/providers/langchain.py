@@ -1,0 +1,464 @@
+"""LangChain's `AIMessageChunk`: what `model.stream()` yields, as objects or dumped to dicts.
+
+A call is announced by the first of its `tool_call_chunks`; their text is read and `.tool_calls`
+never is, for LangChain parses it tolerantly, so a cut call looks like a shorter valid one. No
+call has an end of its own: the stop reason is it, which stands in `response_metadata` under the
+key and in the words of whichever provider answered. The chunk marked `last` proves nothing:
+LangChain makes one for a stream that broke off, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, final
+
+from finalcall.events import (
+    ArgumentsRestated,
+    CallKind,
+    CallWithdrawn,
+    Event,
+    ExternalState,
+    MessageStopped,
+    ReasoningDelta,
+    TextDelta,
+)
+from finalcall.narrow import is_array, is_mapping
+from finalcall.providers import (
+    anthropic,
+    bedrock_converse,
+    cohere,
+    gemini,
+    ollama,
+    openai_chat,
+    openai_responses,
+)
+from finalcall.providers.base import Answered, Context, Normaliser, Provider
+from finalcall.providers.native import read, read_count, read_index, read_list, read_text
+from finalcall.providers.openai_chat.calls import ChoiceCalls
+from finalcall.providers.openai_chat.echo import sendable
+from finalcall.providers.openai_chat.sink import Sink
+from finalcall.providers.values import text_of
+from finalcall.stop_reasons import StopReason, Verdict
+
+_RESPONSES: Final = openai_responses.PROVIDER.normaliser.stop_reasons
+_CHAT: Final = openai_chat.PROVIDER.normaliser.stop_reasons
+_GEMINI: Final = gemini.PROVIDER.normaliser.stop_reasons
+
+VOCABULARIES: Final[Mapping[str, Mapping[str, Verdict]]] = {
+    "finish_reason": {**_CHAT, **_GEMINI, **cohere.STOP_REASONS},
+    "stop_reason": anthropic.STOP_REASONS,
+    "stopReason": bedrock_converse.STOP_REASONS,
+    "done_reason": ollama.STOP_REASONS,
+    "status": {
+        word: _RESPONSES[word] for word in ("completed", "incomplete", "failed", "cancelled")
+    },
+}
+"""The keys of `response_metadata` that hold a stop reason, and whose words stand there. No word
+means one thing under a key for one provider and another for the next."""
+
+STOP_REASONS: Final[Mapping[str, Verdict]] = {
+    **_RESPONSES,
+    **{word: verdict for table in VOCABULARIES.values() for word, verdict in table.items()},
+}
+"""All of those words."""
+
+_SERVER_CALLS: Final = frozenset(
+    {"server_tool_use", "mcp_tool_use", "server_tool_call", "server_tool_call_chunk"}
+)
+"""Content blocks of calls that the provider runs, whose result is a block of its own."""
+
+_SERVER_ITEMS: Final = frozenset(
+    {
+        "web_search_call",
+        "file_search_call",
+        "code_interpreter_call",
+        "mcp_call",
+        "image_generation_call",
+    }
+)
+"""Content blocks of calls that the provider has run, result included."""
+
+_CLIENT_CALLS: Final = frozenset(
+    {"tool_use", "function_call", "tool_call", "tool_call_chunk", "input_json_delta"}
+)
+"""Content blocks that repeat a call: LangChain makes them again from `tool_calls`."""
+
+_REASONING: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+
+_IDENTITIES: Final = frozenset(
+    {"type", "id", "index", "name", "call_id", "tool_use_id", "tool_call_id", "status", "phase"}
+)
+"""Fields of which every piece of a block repeats the same; all others grow by concatenation."""
+
+_MERGED_DEPTH: Final = 6
+"""Levels of a block that its pieces are merged at: real ones have three."""
+
+
+def recognises(native: Any) -> bool:
+    """Whether a native event is a message chunk of LangChain's."""
+    chunk = _chunk_of(native)
+    return read_text(chunk, "type") == "AIMessageChunk" and (
+        is_mapping(chunk) or hasattr(chunk, "tool_call_chunks")
+    )
+
+
+def _chunk_of(native: Any) -> Any:
+    """The chunk itself, out of the envelopes that LangChain's dumps put around it."""
+    if is_mapping(native):
+        for name in ("data", "kwargs"):
+            inner = native.get(name)
+            if is_mapping(inner):
+                return inner
+    return native
+
+
+@final
+class LangChainNormaliser(Normaliser):
+    """One message, of whichever model LangChain speaks to."""
+
+    provider = "langchain"
+    stop_reasons = STOP_REASONS
+    promises_calls = frozenset({"tool_calls", "function_call", "tool_use", "TOOL_CALL"})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._sink = Sink()
+        self._calls = ChoiceCalls(self, self._sink, 0)
+        self._numbers: dict[str, int] = {}
+        self._server_places: set[int | None] = set()
+        self._places: set[int | None] = set()
+        self._content: list[Any] = []
+        self._kwargs: list[Any] = []
+        self._metadata: dict[str, Any] = {}
+
+    def feed(self, native: Any) -> list[Event]:
+        """Translate one chunk."""
+        self._sink.begin(native)
+        chunk = _chunk_of(native)
+        content = read(chunk, "content")
+        custom_inputs = self._read_content(content) if content else {}
+        kwargs = read(chunk, "additional_kwargs")
+        if kwargs:
+            self._kwargs.append(kwargs)
+            self._say_reasoning(read_text(kwargs, "reasoning_content"))
+        entries = read_list(chunk, "tool_call_chunks")
+        if entries and not self._restate(entries, read(chunk, "chunk_position")):
+            for entry in entries:
+                self._read_call(entry, custom_inputs)
+        usage = read(chunk, "usage_metadata")
+        if usage:
+            self._add_usage(usage)
+        metadata = read(chunk, "response_metadata")
+        if is_mapping(metadata) and metadata:
+            self._read_reasons(metadata)
+        return self._sink.finish()
+
+    def end(self) -> list[Event]:
+        """Close the calls of a message that got no stop reason: nothing more can come."""
+        self._sink.begin(None)
+        self._calls.complete()
+        return self._sink.events
+
+    # Content
+
+    def _read_content(self, content: Any) -> dict[str, str]:
+        """Read text, or a list of blocks.
+
+        Returns:
+            The free texts of custom calls, by call id: LangChain wraps them in JSON elsewhere.
+        """
+        custom_inputs: dict[str, str] = {}
+        for block in content if is_array(content) else [content]:
+            self._content.append(block)
+            if isinstance(block, str):
+                self._say(block)
+            elif is_mapping(block):
+                kind = read_text(block, "type")
+                if kind == "custom_tool_call":
+                    custom_inputs[read_text(block, "call_id")] = read_text(block, "input")
+                else:
+                    self._read_block(kind, block)
+        return custom_inputs
+
+    def _say(self, text: str) -> None:
+        if text:
+            self.text.append(text)
+            self._sink.events.append(TextDelta(text, 0, self._sink.carried()))
+
+    def _say_reasoning(self, text: str) -> None:
+        if text:
+            self._sink.events.append(ReasoningDelta(text, 0, self._sink.carried()))
+
+    def _read_block(self, kind: str, block: Mapping[str, Any]) -> None:
+        if kind == "text":
+            self._say(read_text(block, "text"))
+        elif kind in _REASONING:
+            self._say_reasoning(_reasoning_text(block))
+        elif kind == "refusal":
+            self._say(read_text(block, "refusal"))
+            self._stop("refusal", _RESPONSES)
+        elif kind in _SERVER_CALLS:
+            self._server_places |= {self._place(block)}
+            if read_text(block, "id"):
+                self._run_elsewhere(read_text(block, "id"), read_text(block, "name") or kind)
+        elif kind in _SERVER_ITEMS:
+            failed = read_text(block, "status") in ("failed", "incomplete")
+            self._run_elsewhere(read_text(block, "id"), kind, failed=failed)
+        elif kind.endswith("tool_result") and _answered_id(block):
+            self._run_elsewhere(_answered_id(block), kind, failed=_reports_error(block))
+
+    def _run_elsewhere(self, call_id: str, name: str, *, failed: bool | None = None) -> None:
+        """Note a call that the provider runs: that it began, or how it ended."""
+        ended = ExternalState.FAILED if failed else ExternalState.DONE
+        state = None if failed is None else ended
+        self._sink.events.append(self.external(call_id, name, self._sink.carried(), state))
+
+    # Calls
+
+    def _read_call(self, entry: Any, custom_inputs: Mapping[str, str]) -> None:
+        place, call_id = self._place(entry), read_text(entry, "id")
+        name, arguments = read_text(entry, "name"), read(entry, "args")
+        if not name and self._is_stray(call_id, place):
+            return
+        self._places |= {place}
+        head = {"index": place, "id": call_id}
+        if call_id in custom_inputs:
+            body = {"custom": {"name": name, "input": custom_inputs[call_id]}}
+        else:
+            body = {"function": {"name": name, "arguments": arguments}}
+        self._calls.read_entry({**head, **body})
+
+    def _place(self, holder: Any) -> int | None:
+        """The index of a block or piece; those that are words are numbered in order."""
+        index = read(holder, "index")
+        if isinstance(index, str):
+            return self._numbers.setdefault(index, len(self._numbers))
+        return read_index(holder, "index")
+
+    def _is_stray(self, call_id: str, place: int | None) -> bool:
+        """Whether a nameless piece belongs to no call that can be told.
+
+        It is a server-side call's, whose head is a content block. Or it comes with an id and a
+        place of its own: so does every piece of a Gemini call whose arguments stream, and
+        LangChain drops what is in them, so the call before it is not whole.
+        """
+        if not call_id:
+            return place is not None and place in self._server_places
+        if (place is not None and place in self._places) or not self._calls.announced:
+            return False
+        latest = self._calls.announced[-1].open_call
+        self._sink.events.append(CallWithdrawn(latest.call, self._sink.carried()))
+        return True
+
+    def _restate(self, entries: Sequence[Any], position: Any) -> bool:
+        """Take calls that the last chunk states again, whole.
+
+        One integration mints an id for every piece, sends the last piece twice, and gives the
+        calls as they are at the end.
+        """
+        calls = self._calls.announced
+        names = [read_text(entry, "name") for entry in entries]
+        if position != "last" or names != [call.identity.name for call in calls]:
+            return False
+        for call, entry in zip(calls, entries, strict=True):
+            call.identity.call_id = read_text(entry, "id") or call.identity.call_id
+            text = text_of(read(entry, "args"))
+            call.identity.size = len(text)
+            restated = ArgumentsRestated(call.open_call.call, text, self._sink.carried())
+            self._sink.events.append(restated)
+        return True
+
+    # The end
+
+    def _read_reasons(self, metadata: Mapping[str, Any]) -> None:
+        self._metadata.update(metadata)
+        for name, table in VOCABULARIES.items():
+            word = read_text(metadata, name)
+            if name == "status":
+                detail = read_text(metadata.get("incomplete_details"), "reason")
+                word = (detail or word) if word in table else ""
+            if word:
+                self._stop(word, _RESPONSES if name == "status" else table)
+
+    def _stop(self, word: str, table: Mapping[str, Verdict]) -> None:
+        self._calls.stop()
+        verdict = (
+            self.context.stop_reasons.get(word)
+            or table.get(word)
+            or table.get(word.lower(), Verdict.UNKNOWN)
+        )
+        stopped = MessageStopped(StopReason(word, verdict), 0, self._sink.carried())
+        self._sink.events.append(stopped)
+
+    def _add_usage(self, usage: Any) -> None:
+        """Add a chunk's counts: LangChain's are increments."""
+        for name in ("input_tokens", "output_tokens"):
+            count = read_count(usage, name)
+            if count is not None:
+                setattr(self.usage, name, (getattr(self.usage, name) or 0) + count)
+
+    # History
+
+    def history(
+        self, answers: Mapping[str, Answered], *, paused: bool, stored: bool = False
+    ) -> list[dict[str, Any]]:
+        """Messages as dicts, as every LangChain model takes them: one `ai`, one `tool` a result.
+
+        Integrations send on what stands in the message, so what their services refuse is left
+        out here: reasoning that is unsigned or that nothing follows, blank text, a server-side
+        call without its result, a call without an id.
+        """
+        kept: dict[str, Answered] = {}
+        for call in self._calls.announced:
+            answer = answers.get(call.identity.key)
+            if answer is not None and call.identity.call_id is not None:
+                kept.setdefault(call.identity.call_id, answer)
+        content = self._content_history(kept, keep_all=paused)
+        if not content and not kept:
+            return []
+        message: dict[str, Any] = {"type": "ai", "content": content}
+        if kept:
+            message["tool_calls"] = [_tool_call(answer) for answer in kept.values()]
+        kwargs = _merged("", [_without_calls(kwargs) for kwargs in self._kwargs], _MERGED_DEPTH)
+        if kwargs:
+            message["additional_kwargs"] = kwargs
+        if self._metadata:
+            message["response_metadata"] = dict(self._metadata)
+        return [message, *(_tool_message(answer) for answer in kept.values())]
+
+    def _content_history(
+        self, kept: Mapping[str, Answered], *, keep_all: bool
+    ) -> str | list[dict[str, Any]]:
+        if all(isinstance(piece, str) for piece in self._content):
+            return sendable("".join(self._content))
+        blocks = _merged_blocks(self._content)
+        if keep_all:
+            return blocks
+        answered = {_answered_id(block) for block in blocks}
+        blocks = [block for block in blocks if _may_go_back(block, answered, kept)]
+        while blocks and not kept and blocks[-1].get("type") in _REASONING:
+            blocks.pop()
+        return blocks
+
+
+def _reasoning_text(block: Mapping[str, Any]) -> str:
+    """The text of a reasoning block, in whichever of the integrations' shapes."""
+    for name in ("thinking", "reasoning", "reasoning_content", "summary"):
+        value = block.get(name)
+        if isinstance(value, str):
+            return value
+        if is_mapping(value):
+            return read_text(value, "text")
+        if is_array(value):
+            return "".join(read_text(part, "text") for part in value)
+    return ""
+
+
+def _answered_id(block: Any) -> str:
+    return read_text(block, "tool_use_id") or read_text(block, "tool_call_id")
+
+
+def _reports_error(block: Any) -> bool:
+    return (
+        read(block, "is_error") is True
+        or read_text(block, "status") == "error"
+        or read_text(read(block, "content"), "type").endswith("_error")
+    )
+
+
+def _may_go_back(
+    block: Mapping[str, Any], answered: set[str], kept: Mapping[str, Answered]
+) -> bool:
+    """Whether a block belongs into the next request."""
+    kind = read_text(block, "type")
+    if kind == "text":
+        return bool(read_text(block, "text").strip())
+    if kind == "thinking":
+        return not isinstance(block.get("thinking"), str) or bool(block.get("signature"))
+    if kind == "reasoning_content":
+        return bool(read_text(block.get("reasoning_content"), "signature"))
+    if kind in _SERVER_CALLS:
+        return read_text(block, "id") in answered
+    if kind == "custom_tool_call":
+        return read_text(block, "call_id") in kept
+    return kind not in _CLIENT_CALLS
+
+
+def _without_calls(kwargs: Any) -> dict[str, Any]:
+    """A chunk's further fields without the calls, which stand in `tool_calls`."""
+    if not is_mapping(kwargs):
+        return {}
+    left_out = ("tool_calls", "function_call", "parsed")
+    return {name: value for name, value in kwargs.items() if name not in left_out}
+
+
+def _merged_blocks(pieces: Iterable[Any]) -> list[dict[str, Any]]:
+    """Join the pieces of content blocks: those of one index are one block."""
+    groups: dict[Any, list[Any]] = {}
+    for number, piece in enumerate(pieces):
+        block = {"type": "text", "text": piece} if isinstance(piece, str) else piece
+        if not is_mapping(block):
+            continue
+        index = block.get("index")
+        key = index if isinstance(index, int | str) and index != "" else ("alone", number)
+        groups.setdefault(key, []).append(block)
+    return [_merged("", group, _MERGED_DEPTH) for group in groups.values()]
+
+
+def _merged(name: str, values: Sequence[Any], depth: int) -> Any:
+    """Join what the pieces of one block have under one name."""
+    values = [value for value in values if value is not None]
+    if not values:
+        return None
+    if name in _IDENTITIES:
+        return values[0]
+    texts = [value for value in values if isinstance(value, str)]
+    if texts:
+        return sendable("".join(texts))
+    if depth and all(is_mapping(value) for value in values):
+        names = dict.fromkeys(name for value in values for name in value)
+        return {
+            name: _merged(name, [value.get(name) for value in values], depth - 1) for name in names
+        }
+    if depth and all(is_array(value) for value in values):
+        return _merged_items([item for value in values for item in value], depth - 1)
+    return values[-1]
+
+
+def _merged_items(items: Sequence[Any], depth: int) -> list[Any]:
+    groups: dict[Any, list[Any]] = {}
+    for number, item in enumerate(items):
+        index = item.get("index") if is_mapping(item) else None
+        key = index if isinstance(index, int | str) else ("alone", number)
+        groups.setdefault(key, []).append(item)
+    return [group[0] if len(group) == 1 else _merged("", group, depth) for group in groups.values()]
+
+
+def _tool_call(answer: Answered) -> dict[str, Any]:
+    args = answer.args
+    if answer.call.kind is CallKind.CUSTOM:
+        args = {"__arg1": sendable(answer.text)}
+    return {
+        "type": "tool_call",
+        "id": answer.call.call_id,
+        "name": answer.call.name,
+        "args": args,
+    }
+
+
+def _tool_message(answer: Answered) -> dict[str, Any]:
+    content = answer.result.content
+    if answer.call.kind is CallKind.CUSTOM:
+        content = [{"type": "custom_tool_call_output", "output": content}]
+    message: dict[str, Any] = {
+        "type": "tool",
+        "content": content,
+        "tool_call_id": answer.call.call_id,
+        "name": answer.call.name,
+    }
+    if answer.result.is_error:
+        message["status"] = "error"
+    return message
+
+
+PROVIDER: Final = Provider("langchain", LangChainNormaliser, recognises, "ndjson")

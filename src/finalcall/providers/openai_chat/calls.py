@@ -1,0 +1,212 @@
+"""The calls of one choice: announces them, collects their pieces, ends them at a stop reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+from finalcall.events import (
+    Anomaly,
+    ArgumentsRestated,
+    CallCompleted,
+    CallKind,
+    StreamFault,
+)
+from finalcall.narrow import is_mapping
+from finalcall.outcomes import Cause
+from finalcall.providers.base import Normaliser
+from finalcall.providers.native import read_index, to_json, to_plain
+from finalcall.providers.openai_chat.fields import fields_of
+from finalcall.providers.openai_chat.generations import Generations
+from finalcall.providers.openai_chat.keying import ArgumentText, CallKeys, KeyedCall
+from finalcall.providers.openai_chat.sink import Sink
+
+_ECHOED_FIELDS: Final = ("extra_content", "provider_specific_fields")
+"""Fields of a call that go back with it: they hold the thought signatures of models behind it."""
+
+_SERVER_IDS: Final = ("srvtoolu_", "mcptoolu_")
+"""How the ids of calls begin that Anthropic runs itself; gateways show them as calls."""
+
+_NO_ID: Final = frozenset({"", "null", "None"})
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+@final
+class ChoiceCalls:
+    """The calls of one choice.
+
+    Args:
+        owner: Gives keys, and is told what is odd.
+        sink: Where the events go.
+        index: The choice's index.
+
+    Attributes:
+        generations: Told of each chunk's id.
+        legacy: The call that came as the deprecated `function_call`, or `None`.
+    """
+
+    def __init__(self, owner: Normaliser, sink: Sink, index: int) -> None:
+        self.generations = Generations()
+        self.legacy: KeyedCall | None = None
+        self._owner = owner
+        self._sink = sink
+        self._index = index
+        self._keys = CallKeys(owner.context.tool_names)
+        self._open: list[KeyedCall] = []
+        self._spliced = False
+
+    @property
+    def announced(self) -> list[KeyedCall]:
+        """Every call that is the client's, in order of announcement."""
+        return [call for call in self._keys.calls if not call.external]
+
+    def read_entry(self, entry: Mapping[str, Any]) -> None:
+        """Take one entry of `delta.tool_calls`."""
+        index = entry.get("index")
+        if type(index) is not int or index < 0:
+            index = read_index(entry, "index")
+        kind, body, argument = _body_of(entry)
+        call_id = entry.get("id") or body.get("id")
+        if not isinstance(call_id, str) or call_id in _NO_ID:
+            call_id = ""
+        name = body.get("name")
+        if not isinstance(name, str) or name.isspace():
+            name = ""
+        text = argument if isinstance(argument, str) else _dumped(argument)
+        call = self._keys.find(index, call_id, name, text)
+        if call is None:
+            if not (call_id or name or text):
+                return
+            call = self._announce(kind, index, call_id, name)
+        elif call_id or name:
+            self._learn(call, call_id, name)
+        if kind is CallKind.CUSTOM and not call.text.size:
+            call.identity.kind = kind
+        for field in _ECHOED_FIELDS:
+            if value := entry.get(field):
+                call.extras[field] = to_plain(value)
+        if text:
+            self._add(call, text, whole=text is not argument)
+
+    def read_function_call(self, function: Any) -> None:
+        """Take the deprecated `function_call`: one a message, without an id.
+
+        Some gateways mirror an ordinary call in it: then it says nothing new.
+        """
+        fields = fields_of(function)
+        name, argument = fields.get("name"), fields.get("arguments")
+        name = name if isinstance(name, str) else ""
+        text = argument if isinstance(argument, str) else _dumped(argument)
+        if self._keys.latest is not None or not (name or text):
+            return
+        call = self.legacy
+        if call is None:
+            call = self.legacy = self._announce(CallKind.FUNCTION, None, "", name)
+            self._keys.latest = None
+        elif name:
+            self._learn(call, "", name)
+        if text:
+            self._add(call, text, whole=text is not argument)
+
+    def stop(self) -> None:
+        """A stop reason came: it is the end of every call that is open."""
+        foreign = any(call.generation != self.generations.number for call in self._open)
+        if self._open and (self.generations.mixed or (foreign and self.generations.lasting)):
+            self._note_splice()
+        self.complete()
+
+    def complete(self) -> None:
+        """Say the end of every call that is open."""
+        for call in self._open:
+            call.stopped = True
+            if call.identity.name is None:
+                self._owner.anomaly("no_name", call.identity.key)
+            if not call.completed:
+                call.completed = True
+                end = CallCompleted(call.open_call.call, False, self._sink.carried())
+                self._sink.events.append(end)
+        self._open = []
+
+    def _announce(self, kind: CallKind, index: int | None, call_id: str, name: str) -> KeyedCall:
+        identity = self._owner.identify(call_id, name, kind=kind, choice=self._index)
+        call = KeyedCall(identity, index)
+        call.generation = self.generations.number
+        self._keys.add(call, index, call_id)
+        if call_id.startswith(_SERVER_IDS):
+            call.external = True
+            begun = self._owner.external(call_id, name or "tool", self._sink.carried())
+            self._sink.events.append(begun)
+            return call
+        self._open.append(call)
+        if self._keys.calls[0].generation != call.generation:
+            self._note_splice()
+        self._sink.events.append(call.open_call.announced(self._sink.carried()))
+        return call
+
+    def _learn(self, call: KeyedCall, call_id: str, name: str) -> None:
+        """Take an id or a name that came late, and notice a head that came again."""
+        identity = call.identity
+        if call_id and identity.call_id is None:
+            identity.call_id = call_id
+            outdated = Anomaly("no_call_id", identity.key)
+            self._owner.anomalies = [one for one in self._owner.anomalies if one != outdated]
+        if name:
+            if identity.name is None or not call.text.size:
+                identity.name = self._keys.merged_name(identity.name, name) or identity.name
+            call.named_again = call.stopped
+
+    def _add(self, call: KeyedCall, text: str, *, whole: bool) -> None:
+        if call.external:
+            call.text.append(text)
+            return
+        if call.stopped:
+            if call.named_again and text.strip():
+                self._replay(call)
+            else:
+                self._owner.anomaly("delta_after_end", call.identity.key)
+        size = call.text.size
+        if len(text) == size and call.repeats(text):
+            return
+        if whole and size:
+            call.text = ArgumentText()
+            call.identity.size = len(text)
+            restated = ArgumentsRestated(call.open_call.call, text, self._sink.carried())
+            self._sink.events.append(restated)
+        else:
+            self._sink.events.append(call.open_call.delta(text, self._sink.carried()))
+        call.text.append(text)
+
+    def _replay(self, call: KeyedCall) -> None:
+        """A known call, named again after a stop reason: what follows is compared, not added."""
+        self._owner.anomaly("call_replayed", call.identity.key)
+        call.text = ArgumentText()
+        call.named_again = call.stopped = False
+        self._open.append(call)
+        self._sink.events.append(call.open_call.announced(self._sink.carried()))
+
+    def _note_splice(self) -> None:
+        if not self._spliced:
+            self._spliced = True
+            self._owner.anomaly("spliced_stream")
+            fault = StreamFault(Cause.MALFORMED, "spliced_stream", ends=False)
+            self._sink.events.append(fault)
+
+
+def _body_of(entry: Mapping[str, Any]) -> tuple[CallKind, Mapping[str, Any], Any]:
+    """An entry's kind, the fields that hold its name, and its piece of arguments or input.
+
+    Gateways put an empty `custom` beside a function: only one that holds a string counts.
+    """
+    if custom := entry.get("custom"):
+        fields = fields_of(custom)
+        if any(isinstance(fields.get(name), str) for name in ("name", "input")):
+            return CallKind.CUSTOM, fields, fields.get("input")
+    function = entry.get("function")
+    fields = _NOTHING if function is None else fields_of(function)
+    return CallKind.FUNCTION, fields, fields.get("arguments")
+
+
+def _dumped(argument: Any) -> str:
+    """Arguments that came as a value, as text: `None` and an empty object are no text yet."""
+    return "" if argument is None or (is_mapping(argument) and not argument) else to_json(argument)

@@ -1,0 +1,266 @@
+"""Which call an entry of `delta.tool_calls` belongs to, whatever its index, id and name say.
+
+Services leave each of the three out, repeat it, renumber it, reuse it or send it late. The text is
+looked at only to tell whether it is one closed document yet; nothing here judges a call.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any, Final, final
+
+from finalcall.events import CallIdentity, CallKind
+from finalcall.providers.base import OpenCall
+
+_MARK: Final = re.compile(r'["{}\[\]\\]')
+
+_LONGEST_PLACEHOLDER: Final = 16
+
+
+@final
+class ArgumentText:
+    """A call's text so far, and whether it is one closed object or array.
+
+    The pieces are looked through when somebody asks, each of them once.
+
+    Attributes:
+        size: Characters so far.
+    """
+
+    __slots__ = ("_depth", "_escaped", "_in_string", "_opened", "_pieces", "_seen", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._pieces = io.StringIO(newline="")
+        self._seen = 0
+        self._depth = 0
+        self._opened = False
+        self._in_string = False
+        self._escaped = False
+
+    def append(self, piece: str) -> None:
+        """Add a piece."""
+        self._pieces.write(piece)
+        self.size += len(piece)
+
+    @property
+    def closed(self) -> bool:
+        """Whether a whole object or array is there: what follows it belongs to something else."""
+        if self._seen < self.size:
+            self._pieces.seek(self._seen)
+            self._look_through(self._pieces.read())
+            self._seen = self.size
+        return self._opened and self._depth <= 0 and not self._in_string
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether it is an empty object, which some gateways send before the real text."""
+        return self.size <= _LONGEST_PLACEHOLDER and self._pieces.getvalue().strip() == "{}"
+
+    def equals(self, piece: str) -> bool:
+        """Whether a piece repeats the whole closed text."""
+        return len(piece) == self.size and self.closed and self._pieces.getvalue() == piece
+
+    def _look_through(self, text: str) -> None:
+        at = 0
+        if self._escaped:
+            self._escaped, at = False, 1
+        while mark := _MARK.search(text, at):
+            at = mark.end()
+            character = mark.group()
+            if character == "\\":
+                self._escaped = at == len(text)
+                at += 1
+            elif character == '"':
+                self._in_string = not self._in_string
+            elif not self._in_string:
+                self._opened = True
+                self._depth += 1 if character in "{[" else -1
+
+
+@final
+class KeyedCall:
+    """One call of a choice, with what the service said of it.
+
+    Attributes:
+        identity: Who it is.
+        open_call: Makes its events.
+        external: The provider runs it itself.
+        index: The index it was announced with.
+        text: Its argument text.
+        extras: Fields beside the call's own that the next request must repeat.
+        stopped: A stop reason came since its last announcement.
+        completed: Its end was said.
+        named_again: Its head came again after a stop reason: text that follows is a replay.
+        generation: Of which of the spliced messages it is.
+    """
+
+    __slots__ = (
+        "completed",
+        "external",
+        "extras",
+        "generation",
+        "identity",
+        "index",
+        "named_again",
+        "open_call",
+        "stopped",
+        "text",
+    )
+
+    def __init__(self, identity: CallIdentity, index: int | None) -> None:
+        self.identity = identity
+        self.open_call = OpenCall(identity)
+        self.external = False
+        self.index = index
+        self.text = ArgumentText()
+        self.extras: dict[str, Any] = {}
+        self.stopped = False
+        self.completed = False
+        self.named_again = False
+        self.generation = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether its text is whole as far as can be seen: it takes no more of it."""
+        return self.stopped or (self.identity.kind is CallKind.FUNCTION and self.text.closed)
+
+    def repeats(self, piece: str) -> bool:
+        """Whether a piece sends the whole text once more. Free text may well repeat itself."""
+        return self.identity.kind is CallKind.FUNCTION and self.text.equals(piece)
+
+
+@final
+class CallKeys:
+    """The calls of one choice, each found again by whatever the service repeats of it.
+
+    Args:
+        tool_names: The names on offer, or `None` where they are unknown.
+
+    Attributes:
+        calls: Every call, in order of announcement.
+        latest: The call that an entry was last about.
+    """
+
+    def __init__(self, tool_names: frozenset[str] | None) -> None:
+        self.calls: list[KeyedCall] = []
+        self.latest: KeyedCall | None = None
+        self._tool_names = tool_names
+        self._by_id: dict[str, KeyedCall] = {}
+        self._by_index: dict[int, KeyedCall] = {}
+
+    def find(self, index: int | None, call_id: str, name: str, text: str) -> KeyedCall | None:
+        """Find the call that an entry goes on with, and remember where it was seen.
+
+        Args:
+            index: The entry's index, `None` where it has none that could be one.
+            call_id: Its id, or `""`.
+            name: Its name, or `""`.
+            text: Its piece of argument text, or `""`.
+
+        Returns:
+            The call, or `None` where the entry begins a new one.
+        """
+        if call_id:
+            call = self._by_call_id(index, call_id, name, text)
+        elif name:
+            call = self._by_name(index, name, text)
+        else:
+            call = None if index is None else self._by_index.get(index)
+            if call is not None and call is self.latest:
+                return call
+            call = call or self._unnamed(index, text)
+        if call is not None:
+            self._bind(call, index, call_id)
+        return call
+
+    def add(self, call: KeyedCall, index: int | None, call_id: str) -> None:
+        """Take in a new call."""
+        self.calls.append(call)
+        self._bind(call, index, call_id)
+
+    def _bind(self, call: KeyedCall, index: int | None, call_id: str) -> None:
+        self.latest = call
+        if index is not None:
+            self._by_index[index] = call
+        if call_id:
+            self._by_id[call_id] = call
+
+    def merged_name(self, known: str | None, name: str) -> str | None:
+        """The name of a call that is known as `known` and gets another `name`.
+
+        A name is sent again with every piece, or in pieces, or each time a little longer.
+
+        Returns:
+            The whole name as far as it is known, or `None`: it is another call's name.
+        """
+        if not known or known == name:
+            return name
+        joined = known + name
+        if self._tool_names is None:
+            return name if name.startswith(known) else joined
+        if known in self._tool_names:
+            return None
+        if name in self._tool_names and name.startswith(known):
+            return name
+        return joined if any(tool.startswith(joined) for tool in self._tool_names) else None
+
+    def _at(self, index: int | None) -> KeyedCall | None:
+        return self.latest if index is None else self._by_index.get(index)
+
+    def _by_call_id(
+        self, index: int | None, call_id: str, name: str, text: str
+    ) -> KeyedCall | None:
+        known = self._by_id.get(call_id)
+        if known is not None:
+            return None if name and self._reuses_id(known, index, name) else known
+        target = self._at(index)
+        if target is None:
+            return None
+        blank = not text.strip()
+        if not name:
+            # A new id on every piece: the first is the call's. An empty last piece says nothing.
+            return target if blank or not target.over else None
+        late = target.identity.call_id is None and target.identity.name in (None, name)
+        named = target.identity.name is not None
+        return target if late and (not target.over or (blank and not named)) else None
+
+    def _reuses_id(self, known: KeyedCall, index: int | None, name: str) -> bool:
+        """Whether an entry with a known id is another call all the same."""
+        if known.over and index is not None and index not in self._by_index:
+            return True
+        if self.merged_name(known.identity.name, name) is None:
+            return known.over or (self._tool_names is not None and name in self._tool_names)
+        return known.over and known.identity.name not in (None, name)
+
+    def _by_name(self, index: int | None, name: str, text: str) -> KeyedCall | None:
+        target = self._at(index)
+        if target is None:
+            return None
+        known = target.identity.name
+        blank = not text.strip()
+        if known is None:
+            return target if blank or not target.over else None
+        if index is None and (name != known or target.text.size) and _is_closed(text):
+            # Services without indexes and ids send calls whole: two alike are two calls.
+            return None
+        if name != known:
+            in_pieces = not target.text.size and not target.stopped
+            return target if in_pieces and self.merged_name(known, name) else None
+        if target.stopped or blank or not target.over or target.text.is_placeholder:
+            return target
+        return None if text.lstrip().startswith("{") and not target.repeats(text) else target
+
+    def _unnamed(self, index: int | None, text: str) -> KeyedCall | None:
+        latest = self.latest
+        if index is None or latest is None or not latest.over:
+            # No index, or the head of the call came under another one.
+            return latest
+        return latest if not text.strip() else None
+
+
+def _is_closed(piece: str) -> bool:
+    text = ArgumentText()
+    text.append(piece)
+    return text.closed

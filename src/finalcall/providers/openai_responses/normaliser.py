@@ -1,0 +1,495 @@
+"""Translates the Responses API: an item added announces, an item done ends, the response judges.
+
+Whatever an end states of an item is the last word on it. What stands in the terminal event is
+used only where the stream had less: some services send an empty output there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Final, final
+
+from finalcall.events import (
+    Anomaly,
+    ArgumentsDelta,
+    ArgumentsRestated,
+    CallAnnounced,
+    CallCompleted,
+    CallWithdrawn,
+    Event,
+    ExternalCall,
+    ExternalCallChanged,
+    ExternalState,
+    ReasoningDelta,
+    StreamFault,
+    TextDelta,
+)
+from finalcall.outcomes import Cause
+from finalcall.providers.base import (
+    Answered,
+    Context,
+    Normaliser,
+    OpenCall,
+    Provider,
+    carrying,
+    only_native,
+)
+from finalcall.providers.native import read, read_index, read_list, read_text
+from finalcall.providers.openai_responses.history import answer_items, input_items
+from finalcall.providers.openai_responses.items import (
+    ANSWERED_LATER,
+    CLIENT_CALLS,
+    UNFINISHED,
+    Item,
+    as_plain,
+    as_text,
+    is_provider_call,
+    runs_here,
+    stated_arguments,
+)
+from finalcall.providers.openai_responses.registry import Registry
+from finalcall.providers.openai_responses.response import (
+    STOP_REASONS,
+    TERMINALS,
+    Response,
+    fault_cause,
+    fault_of,
+)
+from finalcall.stop_reasons import Verdict
+
+_EXTERNAL_STATES: Final[Mapping[str, ExternalState]] = {
+    "completed": ExternalState.DONE,
+    "failed": ExternalState.FAILED,
+}
+"""Last words of the types of events about calls that the provider runs."""
+
+
+def recognises(native: Any) -> bool:
+    """Whether a native event is one of the Responses API's; the realtime API has the same types."""
+    kind = read_text(native, "type")
+    if not kind:
+        native = read(native, "data")
+        kind = read_text(native, "type")
+    if kind == "error":
+        return read(native, "sequence_number") is not None or (
+            read(native, "error") is None and bool(read_text(native, "message"))
+        )
+    realtime = read_text(read(native, "response"), "object").startswith("realtime")
+    return kind.startswith("response.") and not realtime
+
+
+def _names(content: Any) -> tuple[str, str, str]:
+    """An item's type, its own id, and the id that its answer refers to."""
+    return read_text(content, "type"), read_text(content, "id"), read_text(content, "call_id")
+
+
+@final
+class OpenAIResponsesNormaliser(Normaliser):
+    """One response.
+
+    Attributes:
+        sequence_number: The highest one seen, for resuming; `None` where there are none.
+    """
+
+    provider = "openai-responses"
+    stop_reasons = STOP_REASONS
+    keeps_conversation = True
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.sequence_number: int | None = None
+        self._registry = Registry()
+        self._response = Response()
+        self._kept = False
+        self._complete = False
+        self._numbered = True
+        self._number: int | None = None
+        self._ahead = True
+
+    def feed(self, native: Any) -> list[Event]:
+        """Translate one event. Snapshots that the helper adds to its events are never read."""
+        if self._numbered:
+            self._count(native)
+        kind = read_text(native, "type")
+        handler = self._handlers.get(kind)
+        return self._other(native, kind) if handler is None else handler(self, native)
+
+    def _count(self, native: Any) -> None:
+        """Note the event's number. A stream where one has none is not numbered."""
+        self._number = read_index(native, "sequence_number")
+        if self._number is None:
+            self._numbered = False
+        elif self.sequence_number is None or self._number > self.sequence_number:
+            self.sequence_number = self._number
+            self._ahead = True
+        else:
+            self._ahead = False
+
+    def _repeated(self, item: Item) -> bool:
+        """Whether a piece of the item came before: a resumed stream may overlap the first."""
+        if self._number is None:
+            return False
+        if item.number is not None and self._number <= item.number:
+            return True
+        item.number = self._number
+        return False
+
+    # Items
+
+    def _item_added(self, native: Any) -> list[Event]:
+        content, index = read(native, "item"), read_index(native, "output_index")
+        known = self._registry.announced(index, *_names(content))
+        if known is None:
+            if not self._ahead:
+                # A new item under an old number: here the numbers count something else.
+                self._numbered, self._number = False, None
+            item, events = self._open(index, content)
+            item.number = self._number
+            return carrying(events, native)
+        if known.open_call is None:
+            return only_native(native)
+        if known.unannounced:
+            known.unannounced = False
+            return carrying(self._identify_again(known, known.open_call, content), native)
+        self.anomaly("call_replayed", known.open_call.identity.key)
+        return only_native(native)
+
+    def _open(self, index: int | None, content: Any) -> tuple[Item, list[Event]]:
+        item = self._registry.open(index, *_names(content))
+        kind, name = item.kind, read_text(content, "name")
+        call_id = item.call_id or item.item_id
+        if runs_here(kind, content, self.context.tool_names):
+            return item, [self._announce(item, call_id, name, content)]
+        if is_provider_call(kind):
+            changed = self.external(call_id, name or kind, None)
+            item.external = changed.external
+            return item, [changed]
+        return item, []
+
+    def _announce(self, item: Item, call_id: str, name: str, content: Any) -> CallAnnounced:
+        facts = CLIENT_CALLS[item.kind]
+        identity = self.identify(
+            call_id,
+            name if facts.named else item.kind,
+            kind=facts.kind,
+            namespace=read_text(content, "namespace") or None,
+        )
+        if identity.name is None:
+            self.anomaly("no_name", identity.key)
+        item.open_call = OpenCall(identity)
+        # Text only: an object there is a placeholder.
+        return item.open_call.announced(None, read_text(content, facts.arguments))
+
+    def _identify_again(self, item: Item, open_call: OpenCall, content: Any) -> list[Event]:
+        """Take what a later statement says of a call; who runs it may come out only then."""
+        identity = open_call.identity
+        self._registry.name(item, read_text(content, "id"), read_text(content, "call_id"))
+        call_id = item.call_id or item.item_id
+        if call_id and identity.call_id is None:
+            self.anomalies.remove(Anomaly("no_call_id", identity.key))
+        identity.call_id = call_id or None
+        if CLIENT_CALLS[item.kind].named:
+            identity.name = read_text(content, "name") or identity.name
+        identity.namespace = read_text(content, "namespace") or identity.namespace
+        if runs_here(item.kind, content, self.context.tool_names, so_far=True):
+            return []
+        changed = self.external(identity.call_id, identity.name or item.kind, None)
+        item.external, item.open_call = changed.external, None
+        return [CallWithdrawn(open_call.call), changed]
+
+    def _item_done(self, native: Any) -> list[Event]:
+        content, index = read(native, "item"), read_index(native, "output_index")
+        item = self._registry.ended_by(index, *_names(content))
+        events: list[Event] = []
+        if item is None:
+            item, events = self._open(index, content)
+        return carrying(events + self._finish(item, content), native)
+
+    def _finish(self, item: Item, content: Any) -> list[Event]:
+        """Take an item as its end states it."""
+        item.content = as_plain(content)
+        if item.open_call is not None:
+            return self._finish_call(item, item.open_call, content)
+        item.ended = True
+        if item.external is not None:
+            return self._finish_external(item, item.external, content)
+        if item.kind == "message":
+            return self._finish_message(item, content)
+        if item.kind.endswith("_output"):
+            return self._answered_there(content)
+        return []
+
+    def _finish_call(self, item: Item, open_call: OpenCall, content: Any) -> list[Event]:
+        again, item.ended = item.ended, True
+        events = self._identify_again(item, open_call, content)
+        if events:
+            return events
+        text = stated_arguments(item.kind, content)
+        if again:
+            if not text or text == item.text:
+                return []
+            # Two ends state different arguments: neither can be trusted.
+            self.anomaly("call_replayed", open_call.identity.key)
+            return [open_call.announced(None), ArgumentsDelta(open_call.call, text)]
+        events = self._state(item, open_call, text)
+        if read_text(content, "status") not in UNFINISHED:
+            events.append(CallCompleted(open_call.call, item.stated))
+        return events
+
+    def _state(self, item: Item, open_call: OpenCall, text: str) -> list[Event]:
+        """Take the whole of a call's arguments: what is missing is added, what differs replaced."""
+        if not text:
+            return []
+        so_far, item.pieces, item.stated = item.text, [text], True
+        if text == so_far:
+            return []
+        if text.startswith(so_far):
+            return [open_call.delta(text[len(so_far) :], None)]
+        open_call.identity.size = len(text)
+        return [ArgumentsRestated(open_call.call, text)]
+
+    def _finish_external(self, item: Item, external: ExternalCall, content: Any) -> list[Event]:
+        if read_text(content, "status") == "failed" or read(content, "error"):
+            external.state = ExternalState.FAILED
+        elif item.kind not in ANSWERED_LATER:
+            external.state = ExternalState.DONE
+        return [ExternalCallChanged(external)]
+
+    def _finish_message(self, item: Item, content: Any) -> list[Event]:
+        """A message whose pieces did not come says its text at its end."""
+        parts = read_list(content, "content")
+        self._response.refused |= any(read_text(part, "type") == "refusal" for part in parts)
+        if item.pieces:
+            return []
+        texts = (read_text(part, "text") or read_text(part, "refusal") for part in parts)
+        item.pieces = [text for text in texts if text]
+        self.text += item.pieces
+        return [TextDelta(text) for text in item.pieces]
+
+    def _answered_there(self, content: Any) -> list[Event]:
+        """The output of a call stands in the response: the provider ran it, whoever should."""
+        item = self._registry.named(read_text(content, "call_id"))
+        if item is None:
+            return []
+        call = None if item.open_call is None else item.open_call.call
+        name = (call and call.name) or item.kind
+        done = self.external(item.call_id, name, None, ExternalState.DONE)
+        return [done] if call is None else [CallWithdrawn(call), done]
+
+    # Pieces
+
+    def _arguments_delta(self, native: Any) -> list[Event]:
+        item, events = self._call_of(native)
+        if item.external is not None:
+            return [ExternalCallChanged(item.external, native)]
+        text = read_text(native, "delta")
+        open_call = item.open_call
+        assert open_call is not None
+        if item.ended or item.stated:
+            self.anomaly("delta_after_end", open_call.identity.key)
+            return only_native(native)
+        if not text or self._repeated(item):
+            return carrying(events, native)
+        item.pieces.append(text)
+        return [*events, open_call.delta(text, native)]
+
+    def _arguments_done(self, native: Any) -> list[Event]:
+        item, events = self._call_of(native)
+        if item.open_call is None or item.ended:
+            return carrying(events, native)
+        text = as_text(read(native, CLIENT_CALLS[item.kind].arguments))
+        return carrying(events + self._state(item, item.open_call, text), native)
+
+    def _call_of(self, native: Any) -> tuple[Item, list[Event]]:
+        """The call that arguments belong to; an unknown one is announced, nameless if need be."""
+        index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
+        item = self._registry.of_piece(index, item_id, "function_call", "custom_tool_call")
+        if item is not None and (item.open_call is not None or item.external is not None):
+            return item, []
+        custom = read_text(native, "type").startswith("response.custom_tool_call")
+        kind = "custom_tool_call" if custom else "function_call"
+        item = self._registry.open(index, kind, item_id, "")
+        item.unannounced = True
+        event = self._announce(item, "", read_text(native, "name"), None)
+        self.anomaly("delta_for_unknown_call", event.call.key)
+        return item, [event]
+
+    def _text_delta(self, native: Any) -> list[Event]:
+        text = read_text(native, "delta")
+        index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
+        item = self._registry.of_piece(index, item_id, "message")
+        if item is None or item.kind != "message":
+            item = self._registry.last("message") or self._open(None, {"type": "message"})[0]
+        if not text or self._repeated(item):
+            return only_native(native)
+        item.pieces.append(text)
+        self.text.append(text)
+        return [TextDelta(text, 0, native)]
+
+    def _refusal_delta(self, native: Any) -> list[Event]:
+        self._response.refused = True
+        return self._text_delta(native)
+
+    def _reasoning_delta(self, native: Any) -> list[Event]:
+        text = read_text(native, "delta")
+        index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
+        item = self._registry.of_piece(index, item_id, "reasoning")
+        if not text or (item is not None and self._repeated(item)):
+            return only_native(native)
+        return [ReasoningDelta(text, 0, native)]
+
+    def _other(self, native: Any, kind: str) -> list[Event]:
+        """Signs of life of a call that are no arguments, and what is no event of this API."""
+        if not kind:
+            return self._untyped(native)
+        if "_call" not in kind:
+            return only_native(native)
+        index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
+        item = self._registry.of_piece(index, item_id)
+        last_word = kind.rpartition(".")[2]
+        if item is not None and item.external is not None:
+            item.external.state = _EXTERNAL_STATES.get(last_word, item.external.state)
+            return [ExternalCallChanged(item.external, native)]
+        if item is not None and item.open_call is not None and last_word == "delta":
+            # A patch or a command grows: the call goes on, its JSON text comes whole at its end.
+            return [item.open_call.delta("", native)]
+        return only_native(native)
+
+    def _untyped(self, native: Any) -> list[Event]:
+        if isinstance(native, str):
+            self.ended = native.strip() == "[DONE]"
+            return only_native(native)
+        framed = read(native, "data")
+        if read_text(framed, "type"):
+            # Mistral's client frames each event.
+            return [
+                event if event.native is None else replace(event, native=native)
+                for event in self.feed(framed)
+            ]
+        error = read(native, "error")
+        return only_native(native) if error is None else [self._failed(error, native)]
+
+    # The response
+
+    def _created(self, native: Any) -> list[Event]:
+        response = read(native, "response")
+        response_id = read_text(response, "id")
+        events: list[Event] = []
+        if self._response.started:
+            same = response_id == self._response.response_id
+            if same and (response_id or not self._registry.items):
+                self.anomaly("message_restarted")
+            else:
+                self.anomaly("spliced_stream")
+                events.append(StreamFault(Cause.MALFORMED, "spliced_stream", ends=False))
+                self._registry.forget()
+        self._response.started = True
+        self._response.read(response, self.usage)
+        return carrying(events, native)
+
+    def _progressed(self, native: Any) -> list[Event]:
+        response = read(native, "response")
+        if not self._response.started:
+            self._response.read(response, self.usage)
+        return only_native(native)
+
+    def _terminal(self, native: Any) -> list[Event]:
+        kind, response = read_text(native, "type"), read(native, "response")
+        self.ended = True
+        self._response.read(response, self.usage)
+        error = fault_of(kind, response)
+        if error is not None:
+            return [self._failed(error, native)]
+        events = self._reconcile(response)
+        reasons = self._response.reasons(kind, response, self.usage)
+        stops = [self.stopped(reason, None) for reason in reasons]
+        self._kept = bool(stops)
+        self._complete = self._kept and all(
+            stop.stop_reason.verdict is Verdict.COMPLETE for stop in stops
+        )
+        return carrying([*events, *stops], native)
+
+    def _reconcile(self, response: Any) -> list[Event]:
+        """Take from the terminal event what the stream lacked: ends, or the whole response."""
+        output = read_list(response, "output")
+        items = self._registry.items
+        events: list[Event] = []
+        for content in () if items else output:
+            made, opened = self._open(None, content)
+            events += opened + self._finish(made, content)
+        for content in output:
+            known = self._registry.named(read_text(content, "call_id"), read_text(content, "id"))
+            closed = read_text(content, "status") == "completed"
+            if known is not None and known.open_call and closed and not known.ended:
+                events += self._finish(known, content)
+        for item in items:
+            if item.open_call is not None and item.stated and not item.ended:
+                item.ended = True
+                events.append(CallCompleted(item.open_call.call, True))
+        names = self.context.tool_names
+        if sum(runs_here(read_text(one, "type"), one, names) for one in output) > len(self._keys):
+            self.anomaly("promised_calls_missing")
+        return events
+
+    def _error(self, native: Any) -> list[Event]:
+        nested = read(native, "error")
+        return [self._failed(native if nested is None else nested, native)]
+
+    def _failed(self, error: Any, native: Any) -> StreamFault:
+        self.ended = True
+        cause, code = fault_cause(error)
+        return StreamFault(cause, code, native=native)
+
+    # History
+
+    def history(
+        self,
+        answers: Mapping[str, Answered],
+        *,
+        paused: bool,
+        stored: bool = False,
+    ) -> list[dict[str, Any]]:
+        """The input items to append: the response's own, then one answer a call.
+
+        Args:
+            answers: The calls that stay, by key.
+            paused: Changes nothing here.
+            stored: The service keeps the conversation. Then only the answers are sent, and
+                `request_fields` names the response to continue. A response that cannot be
+                continued is sent as usual, after the one that it continued itself.
+        """
+        items = self._registry.items
+        self.request_fields.pop("previous_response_id", None)
+        if stored:
+            continues = self._complete and self._response.stored
+            continues = continues and all(
+                item.open_call is None or item.open_call.identity.key in answers for item in items
+            )
+            after = self._response.response_id if continues else self._response.continues_id
+            if after:
+                self.request_fields["previous_response_id"] = after
+            if continues:
+                return answer_items(items, answers)
+        return input_items(items, answers, kept=self._kept and self._response.stored)
+
+    _handlers: ClassVar[Mapping[str, Callable[[Any, Any], list[Event]]]] = {
+        "error": _error,
+        "response.created": _created,
+        "response.custom_tool_call_input.delta": _arguments_delta,
+        "response.custom_tool_call_input.done": _arguments_done,
+        "response.function_call_arguments.delta": _arguments_delta,
+        "response.function_call_arguments.done": _arguments_done,
+        "response.in_progress": _progressed,
+        "response.output_item.added": _item_added,
+        "response.output_item.done": _item_done,
+        "response.output_text.delta": _text_delta,
+        "response.queued": _progressed,
+        "response.reasoning_summary_text.delta": _reasoning_delta,
+        "response.reasoning_text.delta": _reasoning_delta,
+        "response.refusal.delta": _refusal_delta,
+        **dict.fromkeys(TERMINALS, _terminal),
+    }
+
+
+PROVIDER: Final = Provider("openai-responses", OpenAIResponsesNormaliser, recognises, "sse")

@@ -1,0 +1,51 @@
+"""What LangChain's integrations have refused by their services, as far as messages can show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+REASONING = ("thinking", "redacted_thinking", "reasoning", "reasoning_content")
+SERVER_CALLS = ("server_tool_use", "mcp_tool_use", "server_tool_call")
+
+
+def check(messages: Sequence[dict[str, Any]]) -> list[str]:
+    """The rules that these messages break.
+
+    Args:
+        messages: What a turn adds to a conversation.
+    """
+    broken: list[str] = []
+    expected: list[str] = []
+    for message in messages:
+        if message["type"] == "tool":
+            if not expected or message["tool_call_id"] != expected.pop(0):
+                broken.append("calls and results differ")
+            continue
+        calls = message.get("tool_calls") or []
+        expected = [call["id"] for call in calls]
+        if not message["content"] and not calls:
+            broken.append("a message without content and calls")
+        if not all(isinstance(call["args"], dict) for call in calls):
+            broken.append("a call whose arguments are no object")
+        if not all(expected) or len(set(expected)) != len(expected):
+            broken.append("an id that is none, or not its own")
+        if isinstance(message["content"], list):
+            broken += _check_blocks(message["content"], calls)
+    return [*broken, "calls and results differ"] if expected else broken
+
+
+def _check_blocks(blocks: Sequence[dict[str, Any]], calls: Sequence[Any]) -> list[str]:
+    broken = []
+    answered = {block.get("tool_use_id") or block.get("tool_call_id") for block in blocks}
+    for block in blocks:
+        kind = block["type"]
+        if kind == "text" and not block["text"].strip():
+            broken.append("a blank text block")
+        if kind == "thinking" and isinstance(block["thinking"], str) and "signature" not in block:
+            broken.append("reasoning without its signature")
+        if kind in SERVER_CALLS and block["id"] not in answered:
+            broken.append("a server call without its result")
+    if blocks and not calls and blocks[-1]["type"] in REASONING:
+        broken.append("a message that ends in reasoning")
+    return broken
