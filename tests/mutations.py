@@ -1,4 +1,4 @@
-"""Recorded events with something wrong: fields dropped or of other types, events repeated, moved."""
+"""Recorded events with something wrong: fields of other types or gone, events twice or moved."""
 
 from __future__ import annotations
 

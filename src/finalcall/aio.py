@@ -16,7 +16,7 @@ from finalcall.events import Event
 from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
 from finalcall.outcomes import Cause
-from finalcall.sources import Exhausted, Overdue
+from finalcall.sources import Exhausted, Overdue, Waiting
 from finalcall.tools import ToolsLike
 from finalcall.turn import SettledTurn, TurnOptions
 
@@ -83,7 +83,7 @@ class AsyncTurn(SettledTurn):
         if self._opened is None:
             from finalcall.asyncio_reader import AsyncioReader
 
-            self._opened = AsyncioReader(self._stream, self._clock)
+            self._opened = AsyncioReader(self._stream, Waiting(self._settler.clocks, self._clock))
         return self._opened
 
     def __aiter__(self) -> Self:
@@ -105,7 +105,8 @@ class AsyncTurn(SettledTurn):
         settler, reader, clock = self._settler, self._reader, self._clock
         try:
             try:
-                native = await reader.get(settler.deadline(clock()))
+                settler.clocks.wait(clock())
+                native = await reader.get()
             except Exhausted:
                 return settler.end()
             except Overdue:

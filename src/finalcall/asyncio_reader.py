@@ -9,14 +9,14 @@ import asyncio
 import contextlib
 import functools
 import inspect
-import math
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Final, cast, final
 
+from finalcall.idle import Clocks
 from finalcall.opening import Opening
-from finalcall.sources import Clock, Exhausted, Overdue, open_source
+from finalcall.sources import Exhausted, Overdue, Waiting, open_source
 
 _QUEUED_EVENTS: Final = 64
 """Native events read ahead by the reading task: enough to hide hand-over, little to hold."""
@@ -28,33 +28,28 @@ class AsyncioReader:
 
     Args:
         stream: Whatever the caller holds.
-        clock: The turn's clock, in seconds.
+        waiting: What the source must know of time.
     """
 
-    def __init__(self, stream: Any, clock: Clock) -> None:
+    def __init__(self, stream: Any, waiting: Waiting) -> None:
         self._stream = stream
-        self._clock = clock
+        self._time = waiting
         self._arrived: deque[tuple[Any, BaseException | None]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._room = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_due = math.inf
-        self._due = math.inf
         self._closed = False
 
-    async def get(self, deadline: float) -> Any:
+    async def get(self) -> Any:
         """The next native event.
 
-        Args:
-            deadline: When to stop waiting; waiting can go on afterwards.
-
         Raises:
-            Overdue: The deadline passed.
+            Overdue: A deadline of the turn's clocks passed; waiting can go on.
             Exhausted: There is nothing more.
         """
         if not self._arrived:
-            await self._wait(deadline)
+            await self._wait()
         native, error = self._arrived.popleft()
         if len(self._arrived) < _QUEUED_EVENTS:
             self._room.set()
@@ -62,14 +57,13 @@ class AsyncioReader:
             raise error
         return native
 
-    async def _wait(self, deadline: float) -> None:
+    async def _wait(self) -> None:
         loop = asyncio.get_running_loop()
         if self._task is None:
             self._task = loop.create_task(self._run(), name="finalcall-reader")
-        self._due = deadline
-        if deadline < self._timer_due:
-            self._arm(loop, deadline)
         self._waiting = loop.create_future()
+        if self._timer is None or self._time.clocks.unproductive:
+            self._arm(loop)
         try:
             await self._waiting
         finally:
@@ -77,21 +71,21 @@ class AsyncioReader:
         if not self._arrived:
             raise Overdue
 
-    def _arm(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
         """One timer a turn: it is left alone while events arrive, and looks again when it fires."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer_due = due
-        self._timer = loop.call_later(max(0.0, due - self._clock()), self._fire, loop)
+        due = min(self._time.left(), self._time.clocks.shortest)
+        self._timer = loop.call_later(max(0.0, due), self._fire, loop)
 
     def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer, self._timer_due = None, math.inf
-        if self._waiting is None or self._due == math.inf:
+        self._timer = None
+        if self._waiting is None:
             return
-        if self._clock() < self._due:
-            self._arm(loop, self._due)
-        else:
+        if self._time.left() <= 0:
             self._notify()
+        else:
+            self._arm(loop)
 
     def _notify(self) -> None:
         if self._waiting is not None and not self._waiting.done():
@@ -103,7 +97,7 @@ class AsyncioReader:
 
     async def _run(self) -> None:
         try:
-            async with contextlib.aclosing(_natives(self._stream, self._clock)) as natives:
+            async with contextlib.aclosing(_natives(self._stream, self._time)) as natives:
                 async for native in natives:
                     self._put(native, None)
                     if len(self._arrived) >= _QUEUED_EVENTS:
@@ -129,20 +123,20 @@ class AsyncioReader:
             await asyncio.wait([self._task])
 
 
-async def _natives(stream: Any, clock: Clock) -> AsyncGenerator[Any, None]:
+async def _natives(stream: Any, waiting: Waiting) -> AsyncGenerator[Any, None]:
     """The native events of whatever a caller holds; closes all it opened."""
     if isinstance(stream, Opening):
         stream = stream()
     if inspect.isawaitable(stream):
         stream = await stream
     if not hasattr(stream, "__aiter__") and hasattr(stream, "__aenter__"):
-        async with stream as inner, contextlib.aclosing(_natives(inner, clock)) as natives:
+        async with stream as inner, contextlib.aclosing(_natives(inner, waiting)) as natives:
             async for native in natives:
                 yield native
         return
     iterate = getattr(stream, "aiter_bytes", None) or getattr(stream, "__aiter__", None)
     if iterate is None:
-        iterate = functools.partial(_from_thread, stream, clock)
+        iterate = functools.partial(_from_thread, stream, waiting)
     iterator = cast("AsyncIterator[Any]", iterate())
     try:
         async for native in iterator:
@@ -163,10 +157,11 @@ async def _close(stream: Any) -> None:
                 await closing
 
 
-async def _from_thread(stream: Any, clock: Clock) -> AsyncGenerator[Any, None]:
+async def _from_thread(stream: Any, waiting: Waiting) -> AsyncGenerator[Any, None]:
     """Read a synchronous stream in a thread, a bounded number of events ahead."""
     loop = asyncio.get_running_loop()
-    source = open_source(stream, clock)
+    # The turn's own clocks are watched out here: those inside never run.
+    source = open_source(stream, Waiting(Clocks(), waiting.clock))
     arrived: asyncio.Queue[tuple[Any, BaseException | None]] = asyncio.Queue()
     room = threading.Semaphore(_QUEUED_EVENTS)
     closed = threading.Event()
@@ -176,7 +171,7 @@ async def _from_thread(stream: Any, clock: Clock) -> AsyncGenerator[Any, None]:
         while error is None and room.acquire() and not closed.is_set():
             native: Any = None
             try:
-                native = source.get(math.inf, math.inf)
+                native = source.get()
             except BaseException as raised:
                 error = raised
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens

@@ -96,17 +96,34 @@ class Clocks:
     Args:
         idle: The limits.
         after_stop: Silence, in seconds, that ends the message after a stop reason.
+
+    Attributes:
+        shortest: The shortest of all limits, in seconds: a timer that looks at least this often
+            misses no deadline that a change of phase brought nearer.
+        unproductive: Seconds waited so far without progress; while there are any, the next
+            deadline may be nearer than `shortest`.
     """
 
-    __slots__ = ("_after_stop", "_due", "_idle", "_phase", "_quiets", "_since", "_unproductive")
+    __slots__ = (
+        "_after_stop",
+        "_due",
+        "_idle",
+        "_phase",
+        "_quiets",
+        "_since",
+        "shortest",
+        "unproductive",
+    )
 
     def __init__(self, idle: Idle = DEFAULT_IDLE, after_stop: float = AFTER_STOP) -> None:
         self._idle = idle
         self._after_stop = after_stop
         self._since: float | None = None
-        self._unproductive = 0.0
         self._quiets = 0
         self._phase = Phase.FIRST
+        limits = (idle.first, idle.between, idle.in_call, idle.progress, idle.quiet, after_stop)
+        self.shortest: Final = min(limit for limit in limits if limit is not None)
+        self.unproductive = 0.0
         self._due = self._limits()
 
     @property
@@ -134,11 +151,11 @@ class Clocks:
         """
         since, self._since = self._since, None
         if progress:
-            changed = self._unproductive > 0.0
-            self._unproductive = 0.0
+            changed = self.unproductive > 0.0
+            self.unproductive = 0.0
         else:
             changed = since is not None
-            self._unproductive += 0.0 if since is None else now - since
+            self.unproductive += 0.0 if since is None else now - since
         if changed or self._quiets:
             self._quiets = 0
             self._due = self._limits()
@@ -164,7 +181,7 @@ class Clocks:
         if silence is not None:
             due[Alarm.IDLE] = silence
         if idle.progress is not None:
-            due[Alarm.STALLED] = max(0.0, idle.progress - self._unproductive)
+            due[Alarm.STALLED] = max(0.0, idle.progress - self.unproductive)
         if idle.quiet is not None:
             due[Alarm.QUIET] = idle.quiet * (self._quiets + 1)
         return due

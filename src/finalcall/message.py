@@ -76,7 +76,7 @@ class Message:
             buffer.append(event.text)
             self._grow(event.text)
             return True
-        if isinstance(event, TextDelta | ReasoningDelta):
+        if isinstance(event, TextDelta) or isinstance(event, ReasoningDelta):  # noqa: SIM101 - a union is slow to ask
             self._grow(event.text)
             return event.choice in self._accumulators or self._accumulator(event.choice) is not None
         return self._take_rare(event)

@@ -15,14 +15,17 @@ from finalcall.ending import Ending, TurnVerdict, judge
 from finalcall.errors import ProviderFault, StreamEndedEarly, StreamIdle
 from finalcall.events import (
     Anomaly,
+    ArgumentsDelta,
     CallAnnounced,
     CallSettled,
     Event,
     ExternalCall,
     ExternalState,
     Other,
+    ReasoningDelta,
     StreamFault,
     StreamQuiet,
+    TextDelta,
 )
 from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy
 from finalcall.history import build_history
@@ -40,6 +43,10 @@ from finalcall.usage import Usage
 from finalcall.wire import Decoder, Undecodable
 
 OnSettled: TypeAlias = Callable[[CallSettled], object]
+
+_BYTES: Final = (bytes, bytearray, memoryview)
+_FRAGMENTS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
+"""The events that come by the thousand, and change nothing but a text."""
 
 _DROPS: Final = frozenset({Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED})
 """Endings that do no harm once a stop reason has come: the message was whole."""
@@ -107,6 +114,7 @@ class Settler:
         tools: The tools as a `ToolSet`, or `None`.
         stats: Counts so far.
         ending: How the turn ended, `None` while it goes on.
+        clocks: The idle clocks, for loops that wait by themselves.
 
     Raises:
         ValueError: The provider is unknown or a tool's schema is bad.
@@ -138,7 +146,7 @@ class Settler:
         self._ceiling = ceiling
         self._truncation: TruncationPolicy = truncation
         self._unconfirmed: UnconfirmedPolicy = unconfirmed
-        self._clocks = Clocks(Idle.of(idle_timeout), after_stop)
+        self.clocks = Clocks(Idle.of(idle_timeout), after_stop)
         self._on_settled = on_settled
         self._previews = None if preview is None else Previews(preview, self.tools)
         self._message = Message(limits, choices)
@@ -163,22 +171,24 @@ class Settler:
         Raises:
             UnrecognisedStream: The first event is no known provider's.
         """
-        if isinstance(native, bytes | bytearray | memoryview):
+        if isinstance(native, _BYTES):
             return self._feed_bytes(bytes(cast("bytes", native)), now)
         if self.ending is not None:
             self._note_late(native)
             return []
         events = self._apply(native)
         if now is not None:
-            self._clocks.arrived(now, progress=any(type(event) is not Other for event in events))
-            self._clocks.phase = self._phase()
+            first = type(events[0])
+            self.clocks.arrived(now, progress=first is not Other or len(events) > 1)
+            if first not in _FRAGMENTS:
+                self.clocks.phase = self._phase()
         return events
 
     def _feed_bytes(self, data: bytes, now: float | None) -> list[Event]:
         if self._decoder is None:
             self._decoder = Decoder()
         if now is not None:
-            self._clocks.arrived(now, progress=False)
+            self.clocks.arrived(now, progress=False)
         events: list[Event] = []
         for native in self._decoder.feed(data):
             events += self.feed(native, now)
@@ -255,8 +265,8 @@ class Settler:
         Returns:
             When to call `tick`, on the same clock; infinity for never.
         """
-        self._clocks.wait(now)
-        return self._clocks.deadline(hard=hard)
+        self.clocks.wait(now)
+        return self.clocks.deadline(hard=hard)
 
     def tick(self, now: float) -> list[Event]:
         """Act on a deadline that has passed; does nothing before.
@@ -267,10 +277,10 @@ class Settler:
         Returns:
             A `StreamQuiet`, or the `CallSettled` of every call where a limit ended the turn.
         """
-        alarm = None if self.ending is not None else self._clocks.expired(now)
+        alarm = None if self.ending is not None else self.clocks.expired(now)
         if alarm is None:
             return []
-        waited = self._clocks.waited(now)
+        waited = self.clocks.waited(now)
         if alarm is Alarm.QUIET:
             return [StreamQuiet(waited)]
         if alarm is Alarm.AFTER_STOP:

@@ -13,10 +13,11 @@ import math
 import queue
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast, final
 
+from finalcall.idle import Clocks
 from finalcall.opening import Opening
 
 Clock: TypeAlias = Callable[[], float]
@@ -43,15 +44,11 @@ class Source(Protocol):
 
     pacing: Pacing
 
-    def get(self, deadline: float, hard: float) -> Any:
+    def get(self) -> Any:
         """The next native event.
 
-        Args:
-            deadline: When to stop waiting, where waiting can go on afterwards.
-            hard: When to stop waiting for good.
-
         Raises:
-            Overdue: The deadline passed.
+            Overdue: A deadline of the turn's clocks passed.
             Exhausted: There is nothing more.
         """
         ...
@@ -90,54 +87,67 @@ def shutdown_of(stream: Any) -> Callable[[], None] | None:
 
 
 @final
-class _Watch:
-    """A thread that calls `wake` when a deadline passes. One a turn; gone when closed."""
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a source must know of time.
 
-    def __init__(self, wake: Callable[[], None], clock: Clock) -> None:
+    Attributes:
+        clocks: The turn's idle clocks.
+        clock: The time, in seconds.
+    """
+
+    clocks: Clocks
+    clock: Clock
+
+    def left(self, *, hard: bool = False) -> float:
+        """Seconds until the next deadline; infinity where nothing is expected."""
+        return self.clocks.deadline(hard=hard) - self.clock()
+
+    def timeout(self) -> float | None:
+        """The same for a lock: `None` for ever, and never below zero."""
+        left = self.left()
+        return None if left == math.inf else max(0.0, left)
+
+
+@final
+class _Watch:
+    """A thread that calls `wake` when a hard deadline passes. One a turn; gone when closed.
+
+    Nothing is told to it for an event: it looks at the clocks by itself, at the deadline that it
+    knows of and at least as often as the shortest limit.
+    """
+
+    def __init__(self, wake: Callable[[], None], waiting: Waiting) -> None:
         self.fired = False
         self._wake = wake
-        self._clock = clock
-        self._due = math.inf
-        self._sleeping_until = -math.inf
+        self._waiting = waiting
         self._closed = False
         self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name="finalcall-idle-limit", daemon=True)
+        self._thread.start()
 
-    def set(self, due: float) -> None:
-        """Expect something until `due`. Costs an assignment unless `due` came nearer."""
-        self._due = due
-        if due < self._sleeping_until:
-            with self._changed:
-                self._changed.notify()
-        elif self._thread is None and due < math.inf:
-            self._thread = threading.Thread(
-                target=self._run, name="finalcall-idle-limit", daemon=True
-            )
-            self._thread.start()
-
-    def rest(self) -> None:
-        """Expect nothing for now."""
-        self._due = math.inf
+    def look_again(self) -> None:
+        """A deadline may have come nearer than the shortest limit."""
+        with self._changed:
+            self._changed.notify()
 
     def close(self) -> None:
         """End the thread and wait for it."""
         with self._changed:
             self._closed = True
             self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()
 
     def _run(self) -> None:
+        shortest = self._waiting.clocks.shortest
         with self._changed:
             while not self._closed:
-                due = self._due
-                left = due - self._clock()
+                left = self._waiting.left(hard=True)
                 if left <= 0:
                     self.fired = True
                     self._wake()
                     return
-                self._sleeping_until = due
-                self._changed.wait(None if due == math.inf else left)
+                self._changed.wait(min(left, shortest))
 
 
 @final
@@ -150,21 +160,23 @@ class DirectSource:
         close: Callable[[], None],
         *,
         wake: Callable[[], None] | None = None,
-        clock: Clock = time.monotonic,
+        waiting: Waiting,
     ) -> None:
         self.pacing: Pacing = "memory" if wake is None else "transport"
         self._iterator = iterator
         self._close = close
         self._wake = wake
-        self._watch = None if wake is None else _Watch(wake, clock)
+        self._clocks = waiting.clocks
+        self._watch = None if wake is None else _Watch(wake, waiting)
         self._reading = False
 
-    def get(self, deadline: float, hard: float) -> Any:  # noqa: ARG002 - see Source
-        """The next native event; only the hard deadline can end the wait."""
+    def get(self) -> Any:
+        """The next native event; only a hard deadline can end the wait."""
         watch = self._watch
         if watch is None:
             return self._next()
-        watch.set(hard)
+        if self._clocks.unproductive:
+            watch.look_again()
         self._reading = True
         try:
             native = self._next()
@@ -174,7 +186,6 @@ class DirectSource:
             raise
         finally:
             self._reading = False
-            watch.rest()
         if watch.fired:  # it came as the limit passed: the connection is already shut
             raise Overdue
         return native
@@ -202,34 +213,32 @@ class PumpedSource:
         self,
         iterate: Callable[[], Iterator[Any]],
         close: Callable[[], None],
-        *,
-        clock: Clock = time.monotonic,
+        waiting: Waiting,
     ) -> None:
         self.pacing: Pacing = "thread"
         self._iterate = iterate
         self._close = close
-        self._clock = clock
+        self._waiting = waiting
         self._queue: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(_QUEUED_EVENTS)
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def get(self, deadline: float, hard: float) -> Any:  # noqa: ARG002 - see Source
-        """The next native event; either deadline ends the wait, and waiting can go on."""
+    def get(self) -> Any:
+        """The next native event; any deadline ends the wait, and waiting can go on."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="finalcall-reader", daemon=True)
             self._thread.start()
         try:
             native, error = self._queue.get_nowait()
         except queue.Empty:
-            native, error = self._wait(deadline)
+            native, error = self._wait()
         if error is not None:
             raise error
         return native
 
-    def _wait(self, deadline: float) -> tuple[Any, BaseException | None]:
-        left = None if deadline == math.inf else max(0.0, deadline - self._clock())
+    def _wait(self) -> tuple[Any, BaseException | None]:
         try:
-            return self._queue.get(timeout=left)
+            return self._queue.get(timeout=self._waiting.timeout())
         except queue.Empty:
             raise Overdue from None
 
@@ -265,27 +274,27 @@ def close_if_possible(stream: Any) -> None:
         close()
 
 
-def open_source(stream: Any, clock: Clock) -> Source:
+def open_source(stream: Any, waiting: Waiting) -> Source:
     """Choose how to read whatever a caller holds.
 
     Args:
         stream: An SDK stream, a context manager of one, an open httpx response, or an iterable of
             native events, dicts or bytes.
-        clock: The turn's clock, in seconds.
+        waiting: What the source must know of time.
 
     Raises:
         TypeError: It is nothing that can be iterated here; the message says what to do.
     """
     if isinstance(stream, Opening):
-        return OpeningSource(stream, clock)
+        return OpeningSource(stream, waiting)
     if isinstance(stream, bytes | bytearray):
         stream = [bytes(stream)]
     if isinstance(stream, list | tuple):
-        return DirectSource(iter(cast("list[Any]", stream)), _nothing, clock=clock)
+        return DirectSource(iter(cast("list[Any]", stream)), _nothing, waiting=waiting)
     if not hasattr(stream, "__iter__") and hasattr(stream, "__enter__"):
         manager = stream
         stream = manager.__enter__()
-        inner = open_source(stream, clock)
+        inner = open_source(stream, waiting)
         return _Managed(inner, manager)
     iterate = getattr(stream, "iter_bytes", None) or getattr(stream, "__iter__", None)
     if not callable(iterate):
@@ -294,8 +303,8 @@ def open_source(stream: Any, clock: Clock) -> Source:
     is_generator = hasattr(stream, "gi_frame")
     close = _nothing if is_generator else functools.partial(close_if_possible, stream)
     if wake is None:
-        return PumpedSource(cast("Callable[[], Iterator[Any]]", iterate), close, clock=clock)
-    return DirectSource(iter(cast("Iterator[Any]", iterate())), close, wake=wake, clock=clock)
+        return PumpedSource(cast("Callable[[], Iterator[Any]]", iterate), close, waiting)
+    return DirectSource(iter(cast("Iterator[Any]", iterate())), close, wake=wake, waiting=waiting)
 
 
 def _nothing() -> None:
@@ -321,9 +330,9 @@ class _Managed:
         self._source = source
         self._manager = manager
 
-    def get(self, deadline: float, hard: float) -> Any:
+    def get(self) -> Any:
         """The next native event of the source inside."""
-        return self._source.get(deadline, hard)
+        return self._source.get()
 
     def close(self) -> None:
         """Close the source, then leave the context manager."""
@@ -340,30 +349,28 @@ class OpeningSource:
     A request that is still under way when the turn closes is closed by its thread as it arrives.
     """
 
-    def __init__(self, opening: Opening, clock: Clock) -> None:
+    def __init__(self, opening: Opening, waiting: Waiting) -> None:
         self.pacing: Pacing = "thread"
         self._opening = opening
-        self._clock = clock
+        self._waiting = waiting
         self._lock = threading.Lock()
         self._closed = False
         self._opened: queue.Queue[tuple[Any, BaseException | None]] | None = None
         self._source: Source | None = None
 
-    def get(self, deadline: float, hard: float) -> Any:
+    def get(self) -> Any:
         """The next native event; the first waits for the request's headers."""
         if self._source is None:
-            stream = self._open(deadline)
-            self._source = open_source(stream, self._clock)
+            self._source = open_source(self._open(), self._waiting)
             self.pacing = self._source.pacing
-        return self._source.get(deadline, hard)
+        return self._source.get()
 
-    def _open(self, deadline: float) -> Any:
+    def _open(self) -> Any:
         if self._opened is None:
             self._opened = queue.Queue()
             threading.Thread(target=self._run, name="finalcall-request", daemon=True).start()
-        left = None if deadline == math.inf else max(0.0, deadline - self._clock())
         try:
-            stream, error = self._opened.get(timeout=left)
+            stream, error = self._opened.get(timeout=self._waiting.timeout())
         except queue.Empty:
             raise Overdue from None
         if error is not None:

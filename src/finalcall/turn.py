@@ -22,6 +22,7 @@ from finalcall.sources import (
     Overdue,
     Pacing,
     Source,
+    Waiting,
     close_if_possible,
     open_source,
 )
@@ -205,11 +206,12 @@ class Turn(SettledTurn):
     def _events(self) -> Generator[Event, None, None]:
         settler, clock = self._settler, self._clock
         try:
-            source = self._source = open_source(self._stream, clock)
+            clocks = settler.clocks
+            source = self._source = open_source(self._stream, Waiting(clocks, clock))
             while settler.ending is None:
-                now = clock()
+                clocks.wait(clock())
                 try:
-                    native = source.get(settler.deadline(now), settler.deadline(now, hard=True))
+                    native = source.get()
                 except Exhausted:
                     events = settler.end()
                 except Overdue:
@@ -218,7 +220,8 @@ class Turn(SettledTurn):
                     events = settler.end(cause_of(error), error)
                 else:
                     events = settler.feed(native, clock())
-                yield from events
+                for event in events:  # noqa: UP028 - delegating costs more than an event
+                    yield event
         except GeneratorExit:
             self._settle_open(None)
             raise

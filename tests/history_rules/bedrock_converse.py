@@ -45,9 +45,9 @@ def _check_block(block: dict[str, Any]) -> list[str]:
         reasoning = block["reasoningContent"]
         if "reasoningText" in reasoning and not reasoning["reasoningText"].get("signature"):
             broken.append("reasoning without its signature")
-    for name in ("toolUse", "toolResult"):
-        if name in block and not _ID.fullmatch(str(block[name]["toolUseId"])):
-            broken.append("an id that is none")
+    ids = [_id_of(block, name) for name in ("toolUse", "toolResult") if name in block]
+    if not all(map(_ID.fullmatch, ids)):
+        broken.append("an id that is none")
     if "toolUse" in block and not isinstance(block["toolUse"]["input"], dict):
         broken.append("a call whose input is no object")
     return broken

@@ -49,10 +49,9 @@ def decode_open(text: str) -> tuple[str | None, str]:
             return None, ""
         return (piece, held) if end > len(whole) else (None, "")
     text, held, broken = _join_halves(text)
-    piece, rest = _decode(text)
-    if broken or (rest and not _CUT_ESCAPE.fullmatch(rest)):
-        return None, ""
-    return piece, rest + held
+    piece, end, rest = _read_string(text + '"', 0)
+    goes_on = _CUT_ESCAPE.fullmatch(rest) if rest else end > len(text)
+    return (None, "") if broken or not goes_on else (piece, rest + held)
 
 
 def split_pieces(text: str, *, in_string: bool) -> tuple[list[str], str, bool]:
@@ -68,18 +67,26 @@ def split_pieces(text: str, *, in_string: bool) -> tuple[list[str], str, bool]:
         the text becomes malformed.
     """
     text, held, broken = _join_halves(text)
-    pieces = _split_at_quotes(text)
-    last = len(pieces) - 1
-    if held and (last % 2 == 0) is not in_string:
-        held, broken = "", True  # outside strings no character is left to wait for
-    for index in range(0 if in_string else 1, len(pieces), 2):
-        piece = pieces[index]
-        if "\\" in piece or not piece.isprintable():
-            pieces[index], rest = _decode(piece)
-            if rest and index == last and not broken and _CUT_ESCAPE.fullmatch(rest):
+    closed = text + '"'
+    pieces: list[str] = []
+    at = 0
+    while True:
+        if in_string:
+            piece, at, rest = _read_string(closed, at)
+            pieces.append(piece)
+            if rest and not broken and _CUT_ESCAPE.fullmatch(rest):
                 return pieces, rest + held, False
             if rest:
-                return pieces[: index + 1], "", True
+                return pieces, "", True
+        else:
+            end = closed.index('"', at)
+            pieces.append(closed[at:end])
+            at = end + 1
+        if at > len(text):
+            break
+        in_string = not in_string
+    if held and not in_string:
+        return pieces, "", True  # outside strings no character is left to wait for
     return pieces, held, broken
 
 
@@ -87,27 +94,22 @@ def _backslashes_at_end(text: str) -> int:
     return len(text) - len(text.rstrip("\\"))
 
 
-def _split_at_quotes(text: str) -> list[str]:
-    pieces = text.split('"')
-    if '\\"' not in text:
-        return pieces
-    joined: list[str] = []
-    escaped = ""
-    for piece in pieces:
-        if _backslashes_at_end(piece) % 2:
-            escaped += piece + '"'
-        else:
-            joined.append(escaped + piece)
-            escaped = ""
-    if escaped:
-        joined.append(escaped[:-1])
-    return joined
+def _read_string(closed: str, at: int) -> tuple[str, int, str]:
+    """Read the inside of a string, up to its quote or to the quote that closes the text.
 
-
-def _decode(raw: str) -> tuple[str, str]:
-    good = _GOOD.match(raw)
-    end = good.end() if good else 0
-    return _scan_string(raw[:end] + '"', 0)[0], raw[end:]
+    Returns:
+        The characters it means, where it ends, and what of it could not be decoded.
+    """
+    try:
+        piece, end = _scan_string(closed, at)
+    except ValueError:
+        pass
+    else:
+        if piece.isascii() or _HALF.search(piece) is None:
+            return piece, end, ""
+    good = _GOOD.match(closed, at, len(closed) - 1)
+    end = good.end() if good else at
+    return _scan_string(closed[at:end] + '"', 0)[0], end, closed[end:-1]
 
 
 def _join_halves(text: str) -> tuple[str, str, bool]:

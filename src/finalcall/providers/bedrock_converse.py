@@ -299,16 +299,20 @@ class BedrockConverseNormaliser(Normaliser):
         """One assistant message; one user message with every result, where there are calls.
 
         Bedrock refuses a blank text block, unsigned reasoning (of models that sign theirs), a
-        `toolUse` without a result, a repeated id and a message of reasoning alone: none of them
-        is sent, and neither is a call without an id, which no result could name.
+        `toolUse` without a result, a repeated id and a message that ends in reasoning: none of
+        them is sent, and neither is a call without an id, which no result could name.
         """
         content: list[dict[str, Any]] = []
         results: list[dict[str, Any]] = []
         echoed: set[str] = set()
-        settled = self._answered_by_server()
+        server_results = {
+            read_text(block.start, "toolUseId"): block
+            for block in self._blocks
+            if block.kind == "server_result"
+        }
         for block in self._blocks:
             if block.open_call is None:
-                content += _echo(block, settled)
+                content += _echo(block, server_results)
                 continue
             answer = answers.get(block.open_call.identity.key)
             call_id = block.open_call.identity.call_id
@@ -318,24 +322,21 @@ class BedrockConverseNormaliser(Normaliser):
             use = {"toolUseId": call_id, "name": answer.call.name, "input": answer.args}
             content.append({"toolUse": use})
             results.append({"toolResult": _tool_result(call_id, answer)})
-        if all("reasoningContent" in item for item in content):
+        while content and "reasoningContent" in content[-1]:
+            content.pop()
+        if not content:
             return []
         messages: list[dict[str, Any]] = [{"role": "assistant", "content": content}]
         if results:
             messages.append({"role": "user", "content": results})
         return messages
 
-    def _answered_by_server(self) -> set[str]:
-        """The ids of the calls that Bedrock ran and whose result it sent."""
-        ids: dict[str, set[str]] = {"server_call": set(), "server_result": set()}
-        for block in self._blocks:
-            if block.kind in ids:
-                ids[block.kind].add(read_text(block.start, "toolUseId"))
-        return ids["server_call"] & ids["server_result"]
 
+def _echo(block: _Block, server_results: dict[str, _Block]) -> list[dict[str, Any]]:
+    """A block as the next request must repeat it; nothing where it cannot be repeated.
 
-def _echo(block: _Block, settled: set[str]) -> list[dict[str, Any]]:
-    """A block as the next request must repeat it; nothing where it cannot be repeated."""
+    A server call takes its result out of `server_results` and brings it along.
+    """
     text = sendable("".join(block.pieces))
     if block.kind == "text":
         if not text.strip():
@@ -346,14 +347,25 @@ def _echo(block: _Block, settled: set[str]) -> list[dict[str, Any]]:
         return [{"text": text}]
     if block.kind == "reasoning":
         return _echo_reasoning(block, text)
-    if read_text(block.start, "toolUseId") not in settled:
+    call_id, name = read_text(block.start, "toolUseId"), read_text(block.start, "name")
+    result = server_results.pop(call_id, None) if block.kind == "server_call" else None
+    if result is None or not call_id or not name:
         return []
-    if block.kind == "server_result":
-        return [{"toolResult": {**block.start, "content": block.results}}]
+    use: dict[str, Any] = {"toolUseId": call_id, "name": name, "type": SERVER_CALL}
+    answer = {"toolUseId": call_id, "content": [one for one in result.results if is_mapping(one)]}
+    kept = {field: read_text(result.start, field) for field in ("type", "status")}
+    return [
+        {"toolUse": {**use, "input": _input_of(text)}},
+        {"toolResult": {**answer, **{field: word for field, word in kept.items() if word}}},
+    ]
+
+
+def _input_of(text: str) -> Any:
+    """A server call's input as it was streamed."""
     try:
-        return [{"toolUse": {**block.start, "input": parse_strict(text or "{}")}}]
+        return parse_strict(text or "{}")
     except NotStrictJSON:
-        return [{"toolUse": {**block.start, "input": {}}}]
+        return {}
 
 
 def _echo_reasoning(block: _Block, text: str) -> list[dict[str, Any]]:
