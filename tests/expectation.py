@@ -21,7 +21,6 @@ COMPLETE = {
     "STOP",
     "TOOL_CALL", "COMPLETE", "STOP_SEQUENCE",
     "requires_action",
-    "end_turn", "tool_use",
 }  # fmt: skip
 """Every word in the recordings that ends a message well."""
 

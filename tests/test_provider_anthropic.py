@@ -25,7 +25,7 @@ from finalcall.providers.anthropic import STOP_REASONS
 from tests.expectation import settled
 from tests.history_rules.anthropic import check
 from tests.messages import CLEAN, call, message_start, stopped, text
-from tests.streams import Case, cases, FIXTURES, settle_natives
+from tests.streams import FIXTURES, Case, cases, settle_natives
 
 CASES = cases(FIXTURES / "anthropic")
 MESSAGE: TypeAdapter[Any] = TypeAdapter(MessageParam)

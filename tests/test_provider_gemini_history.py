@@ -179,10 +179,6 @@ HISTORIES: dict[str, list[Any]] = {
     "refused": [chunk({"text": "No."}, reason="SAFETY")],
     "blocked": [{"promptFeedback": {"blockReason": "SAFETY"}}],
     "sent again": [chunk(call(), reason="STOP"), chunk(call(), reason="STOP")],
-    "strange parts": [
-        chunk({"text": None}, {}, {"functionCall": None}, {"newPart": {"a": 1}}),
-        STOP,
-    ],
     "empty": [],
 }
 

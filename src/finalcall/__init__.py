@@ -41,7 +41,8 @@ from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, SchemaError
 from finalcall.providers import UnrecognisedStream
 from finalcall.results import ToolResult
 from finalcall.settle import asettle, settle
-from finalcall.settler import Settler, Stats
+from finalcall.settler import Settler
+from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason, Verdict
 from finalcall.tools import Tool, ToolSet
 from finalcall.turn import Turn

@@ -135,6 +135,7 @@ class ExternalCall:
     state: ExternalState = ExternalState.RUNNING
 
 
+@final
 @_event
 class CallAnnounced:
     """A tool call exists: it will have exactly one outcome. Only its arguments are still open.
@@ -152,6 +153,7 @@ class CallAnnounced:
     native: Any = None
 
 
+@final
 @_event
 class ArgumentsDelta:
     """The next piece of a call's argument text."""
@@ -161,6 +163,7 @@ class ArgumentsDelta:
     native: Any = None
 
 
+@final
 @_event
 class ArgumentsRestated:
     """The provider stated the whole text, which differs from what had come: it replaces it."""
@@ -170,6 +173,7 @@ class ArgumentsRestated:
     native: Any = None
 
 
+@final
 @_event
 class CallCompleted:
     """The call's own end: no more fragments will come. It does not say that the call may run.
@@ -185,6 +189,7 @@ class CallCompleted:
     native: Any = None
 
 
+@final
 @_event
 class CallWithdrawn:
     """The provider went back on a call that may have been cut: nothing will prove it finished."""
@@ -193,6 +198,7 @@ class CallWithdrawn:
     native: Any = None
 
 
+@final
 @_event
 class TextDelta:
     """The next piece of the message's text."""
@@ -202,6 +208,7 @@ class TextDelta:
     native: Any = None
 
 
+@final
 @_event
 class ReasoningDelta:
     """The next piece of the model's reasoning, where the provider shows it."""
@@ -211,6 +218,7 @@ class ReasoningDelta:
     native: Any = None
 
 
+@final
 @_event
 class ExternalCallChanged:
     """A call that somebody else runs began, or its state changed."""
@@ -219,6 +227,7 @@ class ExternalCallChanged:
     native: Any = None
 
 
+@final
 @_event
 class MessageStopped:
     """A stop reason arrived. It covers the calls announced before or with it.
@@ -234,6 +243,7 @@ class MessageStopped:
     native: Any = None
 
 
+@final
 @_event
 class StreamFault:
     """The stream reported an error or contradicted itself: no call of it will run.
@@ -253,6 +263,7 @@ class StreamFault:
     native: Any = None
 
 
+@final
 @_event
 class StreamQuiet:
     """Nothing has arrived for a while. Settles nothing; a screen may say "still waiting".
@@ -265,6 +276,7 @@ class StreamQuiet:
     native: Any = None
 
 
+@final
 @_event
 class CallSettled:
     """A call's one outcome.
@@ -279,6 +291,7 @@ class CallSettled:
     native: Any = None
 
 
+@final
 @_event
 class PreviewChanged:
     """What a screen shows of a call's arguments may have grown. Not for dispatch.
@@ -294,6 +307,7 @@ class PreviewChanged:
     native: Any = None
 
 
+@final
 @_event
 class Other:
     """A native event that says nothing about calls, text or the end: a ping, usage, metadata."""

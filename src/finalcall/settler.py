@@ -7,9 +7,8 @@ settles every call exactly once, in the call that ends the message.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypedDict, cast, final
+from collections.abc import Mapping
+from typing import Any, Final, cast, final
 
 from finalcall.ending import Ending, TurnVerdict, judge
 from finalcall.errors import ProviderFault, StreamEndedEarly, StreamIdle
@@ -32,17 +31,17 @@ from finalcall.history import build_history
 from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks, Idle, Phase
 from finalcall.limits import DEFAULT_LIMITS, Limits
 from finalcall.message import Choices, Message, at_least_truncated
+from finalcall.options import OnSettled
 from finalcall.outcomes import Cause, Outcome
 from finalcall.previews import PreviewFactory, Previews
 from finalcall.providers import provider_named, recognise
 from finalcall.providers.base import Context, Normaliser
 from finalcall.results import Results
+from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason, Verdict
 from finalcall.tools import ToolSet, ToolsLike
 from finalcall.usage import Usage
 from finalcall.wire import Decoder, Undecodable
-
-OnSettled: TypeAlias = Callable[[CallSettled], object]
 
 _BYTES: Final = (bytes, bytearray, memoryview)
 _FRAGMENTS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
@@ -54,38 +53,6 @@ _DROPS: Final = frozenset({Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED})
 
 _FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
 """Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
-
-
-class SettlerOptions(TypedDict, total=False):
-    """Keyword arguments of `Settler` that turns pass through; `Settler` documents them."""
-
-    provider: str | None
-    ceiling: int | None
-    truncation: TruncationPolicy
-    unconfirmed: UnconfirmedPolicy
-    choices: Choices
-    stop_reasons: Mapping[str, Verdict] | None
-    limits: Limits
-    idle_timeout: float | Idle | None
-    after_stop: float
-    on_settled: OnSettled | None
-    preview: PreviewFactory | None
-
-
-@final
-@dataclass(slots=True)
-class Stats:
-    """Counts of one turn.
-
-    Attributes:
-        events: Native events received.
-        announced: Calls announced.
-        other_choices: Choices that were seen and not settled.
-    """
-
-    events: int = 0
-    announced: int = 0
-    other_choices: int = 0
 
 
 @final

@@ -13,9 +13,10 @@ from finalcall.ending import Ending, TurnVerdict
 from finalcall.events import Anomaly, Event, ExternalCall
 from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
+from finalcall.options import SettlerOptions
 from finalcall.outcomes import Cause, Outcome
 from finalcall.results import Results
-from finalcall.settler import Settler, SettlerOptions, Stats
+from finalcall.settler import Settler
 from finalcall.sources import (
     Clock,
     Exhausted,
@@ -26,6 +27,7 @@ from finalcall.sources import (
     close_if_possible,
     open_source,
 )
+from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason
 from finalcall.tools import ToolsLike
 from finalcall.usage import Usage

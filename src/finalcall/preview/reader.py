@@ -221,25 +221,27 @@ class Reader:
         if row is BEFORE_COLON and len(gap) > 2 and gap[0] == ":":
             start = 2 if gap[1] == " " else 1
             if gap[start] in _SCALAR_STARTS:
-                row, gap = self._take_scalar(row, gap, start)
-        if gap:
-            row = self._walk(row, gap)
-        return row.get('"')
+                end = self._take_scalar(gap, start)
+                if end:
+                    row = self._after
+                    gap = gap[end:]
+        opened: Step | None = row[OPENS].get(gap)
+        return opened or self._walk(row, gap).get('"')
 
-    def _take_scalar(self, row: Row, gap: str, start: int) -> tuple[Row, str]:
+    def _take_scalar(self, gap: str, start: int) -> int:
         """Read a member's number or literal in one go, if it is whole and followed as it must be.
 
         Returns:
-            The row after it and the rest of the gap; or what was given, for a closer look.
+            Where it ends; 0 where it needs a closer look.
         """
         try:
             value, end = _scan(gap, start)
         except (StopIteration, ValueError):
-            return row, gap
+            return 0
         if gap[end : end + 1] not in self._after:
-            return row, gap
+            return 0
         self._put(value)
-        return self._after, gap[end:]
+        return end
 
     def _take_name(self, name: str) -> Row:
         container = self.container
@@ -280,32 +282,34 @@ class Reader:
 
     def _act(self, step: Any, character: str) -> Row:
         """Do what a step says; the character is the one that leads to it."""
-        after = self._after
         if step.__class__ is NumberEnd:
-            following = after[character]  # what may not follow must not make the number whole
+            following = self._after[character]  # what may not follow must not end the number
             value = step.reads("".join(self._number))
             self._number.clear()
             self._put(value)
             if following.__class__ is dict:
                 return following
             step = following
-        if step is _LEAVE_MASKED:
-            self.container, self._after = self.outer.pop()
-            step = self._after[character]
-            if step.__class__ is dict:
-                return step
         if step is _CLOSE:
             self.container, self._after = self.outer.pop()
             return self._after
         if step.__class__ is Literal:
             self._put(step.value)
-            return after
+            return self._after
+        if step is _LEAVE_MASKED:
+            self.container, self._after = self.outer.pop()
+            following = self._after[character]
+            return following if following.__class__ is dict else self._act(following, character)
         return self._open(step)
 
     def _open(self, step: Step) -> Row:
         value: Any = {} if step is _OPEN_OBJECT else []
-        self._put(value)
-        self.outer.append((self.container, self._after))
+        container, after = self.container, self._after
+        if after is AFTER_MEMBER:
+            container[self._name] = value
+        else:
+            container.append(value)
+        self.outer.append((container, after))
         self.container = value
         if step is _OPEN_OBJECT:
             self._after = AFTER_MEMBER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, cast, final
 
 from finalcall.narrow import is_mapping
 from finalcall.providers import (
@@ -42,6 +42,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
 """By name. Recognition asks the rows in this order."""
 
 
+@final
 class UnrecognisedStream(ValueError):  # noqa: N818 - the name says what happened
     """The first event of a stream is no known provider's. Nothing of the stream was settled."""
 

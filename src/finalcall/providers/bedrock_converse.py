@@ -151,7 +151,7 @@ class BedrockConverseNormaliser(Normaliser):
             return [self.fault({"code": name}, native)]
         return only_native(native)
 
-    def _message_start(self, payload: Any, native: Any) -> list[Event]:  # noqa: ARG002 - see feed
+    def _message_start(self, payload: Any, native: Any) -> list[Event]:
         if not self._started:
             self._started = True
             return only_native(native)

@@ -24,6 +24,7 @@ from finalcall.events import (
     StreamFault,
     TextDelta,
 )
+from finalcall.narrow import is_array, is_object
 from finalcall.outcomes import Cause
 from finalcall.providers.base import Answered, Context, Normaliser, OpenCall, Provider
 from finalcall.providers.gemini_partial_args import PartialArguments, read_either, read_entries
@@ -77,8 +78,8 @@ def recognises(native: Any) -> bool:
         return True
     if read_either(response, "usageMetadata", "usage_metadata") is not None:
         return isinstance(read_either(response, "modelVersion", "model_version"), str)
-    error: Any = read(response, "error") if isinstance(response, Mapping) else None
-    return isinstance(error, Mapping) and isinstance(read(error, "status"), str)
+    error = response.get("error") if is_object(response) else None
+    return is_object(error) and isinstance(error.get("status"), str)
 
 
 def run_by_sdk(native: Any) -> bool:
@@ -189,7 +190,7 @@ class GeminiNormaliser(Normaliser):
 
     def _read_origin(self, response: Any) -> None:
         """See whether it is still the same generation, and who runs its calls."""
-        if type(response) is dict and "turnToken" in response:
+        if is_object(response) and "turnToken" in response:
             self._server_runs_calls = True
         if _has_calling_history(response):
             self._contradict("calls_run_by_sdk")
@@ -212,8 +213,9 @@ class GeminiNormaliser(Normaliser):
 
     def _read_notice(self, response: Any) -> None:
         """An error, or a refused prompt: there are mostly no candidates then."""
-        if type(response) is dict and read(response, "error") is not None:
-            self._events.append(self.fault(read(response, "error"), self._take_native()))
+        error = response.get("error") if is_object(response) else None
+        if error is not None:
+            self._events.append(self.fault(error, self._take_native()))
         feedback = read_either(response, "promptFeedback", "prompt_feedback")
         if feedback is None:
             return
@@ -454,17 +456,16 @@ class GeminiNormaliser(Normaliser):
 
 def _unwrapped(native: Any) -> Any:
     """The response itself: one backend sends it inside another object."""
-    fields: Any = native
-    if (type(native) is dict or isinstance(native, Mapping)) and "candidates" not in fields:
-        return fields.get("response", fields)
-    return fields
+    if is_object(native) and "candidates" not in native:
+        return native.get("response", native)
+    return native
 
 
 def _has_calling_history(response: Any) -> bool:
     history = read_either(
         response, "automaticFunctionCallingHistory", "automatic_function_calling_history"
     )
-    return isinstance(history, list) and history != []
+    return is_array(history) and bool(history)
 
 
 def _text_of(arguments: Any) -> str:

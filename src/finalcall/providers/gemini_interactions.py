@@ -20,6 +20,7 @@ from finalcall.events import (
     StreamFault,
     TextDelta,
 )
+from finalcall.narrow import is_object
 from finalcall.outcomes import Cause
 from finalcall.providers.base import (
     Answered,
@@ -406,7 +407,7 @@ def _known(node: Any, discriminator: str) -> Any:
 def _kind_of(event: Any) -> str:
     """An event's type; a decoder of bytes may have named an error in its own way."""
     kind = read_text(event, "event_type")
-    if not kind and isinstance(event, Mapping) and read_text(event, "type") == "error":
+    if not kind and is_object(event) and read_text(event, "type") == "error":
         return "error"
     return kind
 

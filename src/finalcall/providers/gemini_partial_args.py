@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from finalcall.limits import DEFAULT_LIMITS, MAX_DEPTH
-from finalcall.providers.native import read, read_list
+from finalcall.narrow import is_array, is_object
+from finalcall.providers.native import read
 
 Path: TypeAlias = tuple[str | int, ...]
 """The names and indexes from the arguments' root to one value."""
@@ -264,21 +264,16 @@ class PartialArguments:
 
 def read_either(node: Any, camel: str, snake: str) -> Any:
     """A field of Gemini's: camelCase on the wire, snake_case in the SDK's objects and dumps."""
-    if type(node) is not dict:
-        value: Any = getattr(node, snake, _ABSENT)
-        if value is not _ABSENT:
-            return value
-        if not isinstance(node, Mapping):
-            return None
-    fields = cast("Mapping[str, Any]", node)
-    value = fields.get(camel)
-    return fields.get(snake) if value is None else value
+    if not is_object(node):
+        return getattr(node, snake, None)
+    value = node.get(camel)
+    return node.get(snake) if value is None else value
 
 
 def read_entries(call: Any) -> list[Any]:
     """The paths and values of a streamed part, empty where it has none."""
-    entries = read_list(call, "partial_args")
-    return entries or (read_list(call, "partialArgs") if isinstance(call, Mapping) else [])
+    entries = read_either(call, "partialArgs", "partial_args")
+    return entries if is_array(entries) else []
 
 
 def read_path(text: str) -> Path | None:
@@ -340,7 +335,7 @@ def _read_value(entry: Any) -> Any:
 
 def _says_null(entry: Any) -> bool:
     """Whether the field for null is set: to its one word, or to null itself."""
-    if isinstance(entry, Mapping):
+    if is_object(entry):
         return "nullValue" in entry or "null_value" in entry
     if read(entry, "null_value") is not None:
         return True

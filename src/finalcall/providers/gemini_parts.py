@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
+from finalcall.narrow import is_object
 from finalcall.providers.base import Answered, OpenCall
 from finalcall.providers.gemini_partial_args import PartialArguments, read_either
 from finalcall.providers.native import to_plain
@@ -190,13 +191,12 @@ def _split(result: ToolResult) -> tuple[str, list[dict[str, Any]]]:
     media: list[dict[str, Any]] = []
     for block in result.content:
         plain = to_plain(block)
-        if not isinstance(plain, dict):
+        if not is_object(plain):
             continue
-        fields = cast("dict[str, Any]", plain)
-        text = fields.get("text")
+        text = plain.get("text")
         if isinstance(text, str):
             texts.append(text)
-        kept = {name: fields[name] for name in _MEDIA if fields.get(name) is not None}
+        kept = {name: plain[name] for name in _MEDIA if plain.get(name) is not None}
         if kept:
             media.append(kept)
     return "".join(texts), media
@@ -208,10 +208,9 @@ def _plain(native: Any, signature: str) -> dict[str, Any]:
         dumped = to_plain(native)
     except (TypeError, ValueError, RecursionError):
         return {}
-    if not isinstance(dumped, dict):
+    if not is_object(dumped):
         return {}
-    fields = cast("dict[str, Any]", dumped)
-    plain = {_camel(str(name)): value for name, value in fields.items() if value is not None}
+    plain = {_camel(str(name)): value for name, value in dumped.items() if value is not None}
     return _signed(plain, signature) if plain else {}
 
 

@@ -7,8 +7,9 @@ somebody else's call began goes back only with its result.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
+from finalcall.narrow import is_object
 from finalcall.providers.base import Answered, OpenCall
 from finalcall.providers.native import read_text, to_plain
 
@@ -159,7 +160,6 @@ def _plain(native: Any) -> dict[str, Any]:
         plain = to_plain(native)
     except (TypeError, ValueError, RecursionError):
         return {}
-    if not isinstance(plain, dict):
+    if not is_object(plain):
         return {}
-    fields = cast("dict[str, Any]", plain)
-    return {name: value for name, value in fields.items() if value is not None and value != ""}
+    return {name: value for name, value in plain.items() if value is not None and value != ""}

@@ -9,6 +9,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any, Final
 
+from finalcall.narrow import is_object
 from finalcall.providers.gemini_partial_args import read_either
 from finalcall.providers.native import read, read_text
 from finalcall.stop_reasons import Verdict
@@ -94,5 +95,5 @@ def has_failed(answer: Any) -> bool:
     outcome = read_word(read(answer, "outcome"), _OUTCOMES)
     if outcome:
         return outcome != "OUTCOME_OK"
-    response: Any = read(answer, "response")
-    return isinstance(response, Mapping) and "error" in response
+    response = read(answer, "response")
+    return is_object(response) and "error" in response

@@ -14,7 +14,7 @@ from finalcall.events import Event, ExternalState
 from finalcall.narrow import is_array
 from finalcall.providers.base import Answered, Context, Provider
 from finalcall.providers.native import read, read_list, read_text
-from finalcall.providers.openai_chat.echo import answer_content, sendable
+from finalcall.providers.openai_chat.echo import answer_content, arguments_of, sendable
 from finalcall.providers.openai_chat.fields import fields_of
 from finalcall.providers.openai_chat.keying import KeyedCall
 from finalcall.providers.openai_chat.normaliser import ChatNormaliser, Choice
@@ -68,10 +68,12 @@ class MistralNormaliser(ChatNormaliser):
     provider = "mistral"
     stop_reasons = STOP_REASONS
     promises_calls = frozenset({"tool_calls"})
+    keeps_conversation = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._in_conversation = False
+        self._conversation_id = ""
         self._thinking: list[str] = []
         self._signature: list[str] = []
         self._handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
@@ -132,8 +134,7 @@ class MistralNormaliser(ChatNormaliser):
         return self._choices[0]
 
     def _conversation_started(self, fields: Mapping[str, Any]) -> None:
-        if conversation_id := read_text(fields, "conversation_id"):
-            self.request_fields["conversation_id"] = conversation_id
+        self._conversation_id = read_text(fields, "conversation_id") or self._conversation_id
 
     def _message_output(self, fields: Mapping[str, Any]) -> None:
         content = fields.get("content")
@@ -177,13 +178,20 @@ class MistralNormaliser(ChatNormaliser):
     def history(
         self, answers: Mapping[str, Answered], *, paused: bool, stored: bool = False
     ) -> list[dict[str, Any]]:
-        """Chat: one assistant message, one message a result. Conversation: its next inputs.
+        """Chat: one assistant message, one message a result. Conversation: its entries.
 
         Mistral refuses fields that are not its own, a call without an id or a repeated one, and a
         number of results that is not that of the calls.
+
+        Args:
+            answers: The calls that stay, by key.
+            paused: Changes nothing here.
+            stored: Mistral keeps the conversation, which `request_fields` names. Then only the
+                results are sent. It keeps failed calls, too, so they are answered as not run.
+                Chats are kept by nobody.
         """
         if self._in_conversation:
-            return self._next_inputs(answers)
+            return self._results(answers) if stored else self._entries(answers)
         named: dict[str, str] = {}
         for key, answer in answers.items():
             if answer.call.call_id is not None:
@@ -217,20 +225,38 @@ class MistralNormaliser(ChatNormaliser):
         """The message with a call's answer; Mistral wants the tool's name in it."""
         return {**super().tool_message(call, answer), "name": self.sent_name(call)}
 
-    def _next_inputs(self, answers: Mapping[str, Answered]) -> list[dict[str, Any]]:
-        """The results: the server keeps the messages, failed calls too, so each gets an answer."""
-        inputs: list[dict[str, Any]] = []
-        for choice in self._choices.values():
-            for call in choice.calls.announced:
-                if call.identity.call_id is None:
-                    continue
-                answer = answers.get(call.identity.key)
-                result = "Error: the tool was not run."
-                if answer is not None:
-                    result = text_of(answer_content(answer))
-                entry = {"type": "function.result", "tool_call_id": call.identity.call_id}
-                inputs.append({**entry, "result": result})
-        return inputs
+    def _results(self, answers: Mapping[str, Answered]) -> list[dict[str, Any]]:
+        """One result a call that the server has, in order."""
+        if self._conversation_id:
+            self.request_fields["conversation_id"] = self._conversation_id
+        announced = [call.identity for call in self._only().calls.announced]
+        return [
+            _result(identity.call_id, answers.get(identity.key))
+            for identity in announced
+            if identity.call_id is not None
+        ]
+
+    def _entries(self, answers: Mapping[str, Answered]) -> list[dict[str, Any]]:
+        """The text, the calls that stay, and their results."""
+        self.request_fields.pop("conversation_id", None)
+        text = sendable("".join(self.text))
+        entries: list[dict[str, Any]] = []
+        if text:
+            entries.append({"type": "message.output", "role": "assistant", "content": text})
+        kept: dict[str, Answered] = {}
+        for call in self._only().calls.announced:
+            answer = answers.get(call.identity.key)
+            if answer is not None and call.identity.call_id is not None:
+                kept.setdefault(call.identity.call_id, answer)
+        for call_id, answer in kept.items():
+            head = {"type": "function.call", "tool_call_id": call_id, "name": answer.call.name}
+            entries.append({**head, "arguments": arguments_of(answer)})
+        return [*entries, *(_result(call_id, answer) for call_id, answer in kept.items())]
+
+
+def _result(call_id: str, answer: Answered | None) -> dict[str, Any]:
+    said = "Error: the tool was not run." if answer is None else answer_content(answer)
+    return {"type": "function.result", "tool_call_id": call_id, "result": text_of(said)}
 
 
 PROVIDER: Final = Provider("mistral", MistralNormaliser, recognises, "sse")

@@ -126,11 +126,14 @@ class XaiNormaliser(Normaliser):
     provider = "xai"
     stop_reasons = STOP_REASONS
     promises_calls = frozenset({"REASON_TOOL_CALLS"})
+    keeps_conversation = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._outputs: dict[tuple[int, int], _Output] = {}
         self._by_id: dict[str, OpenCall] = {}
+        self._response_id = ""
+        self._verdicts: set[Verdict] = set()
 
     def feed(self, native: Any) -> list[Event]:
         """Translate one chunk.
@@ -140,6 +143,7 @@ class XaiNormaliser(Normaliser):
         """
         so_far, increment = _pair_of(native)
         chunk, alternatives = _chunk_of(increment), isinstance(so_far, list)
+        self._response_id = read_text(chunk, "id") or self._response_id
         events: list[Event] = []
         for output in _items(chunk, "outputs"):
             index = read_index(output, "index") or 0
@@ -169,7 +173,9 @@ class XaiNormaliser(Normaliser):
             events += self._call(kept, call, choice, None if events else native)
         reason = _reason_of(output)
         if reason:
-            events.append(self.stopped(reason, None if events else native, choice))
+            stop = self.stopped(reason, None if events else native, choice)
+            self._verdicts.add(stop.stop_reason.verdict)
+            events.append(stop)
 
     def _call(self, kept: _Output, call: Any, choice: int, native: Any) -> list[Event]:
         call_id, function = read_text(call, "id"), read(call, "function")
@@ -211,9 +217,18 @@ class XaiNormaliser(Normaliser):
 
         A step of xAI's own tools goes back as its assistant message and its tool messages. The
         protocol has no error flag, so a failed tool's text says it.
+
+        Args:
+            answers: The calls that stay, by key.
+            paused: Changes nothing here.
+            stored: xAI keeps the messages (`store_messages=True`). Then only the results are sent,
+                and `request_fields` names the reply to continue. One that was cut, or that holds
+                a call which does not stay, cannot be continued: it is sent as usual, after the
+                reply that came before it.
         """
         messages: list[dict[str, Any]] = []
         results: list[dict[str, Any]] = []
+        self.request_fields.pop("previous_response_id", None)
         first = next(iter(self._outputs), (0, 0))[0]
         finished = self._finished()
         for (choice, _), output in self._outputs.items():
@@ -229,7 +244,16 @@ class XaiNormaliser(Normaliser):
             if calls or (output.pieces and not output.tool):
                 messages.append(_message(output, calls))
             results += [_tool_message(answer) for answer in kept]
+        if stored and self._stays(answers):
+            self.request_fields["previous_response_id"] = self._response_id
+            return results
         return messages + results
+
+    def _stays(self, answers: Mapping[str, Answered]) -> bool:
+        """Whether the server's copy of the reply is what the conversation keeps."""
+        calls = [call.identity.key for output in self._outputs.values() for call in output.calls]
+        whole = self._verdicts == {Verdict.COMPLETE} and all(key in answers for key in calls)
+        return whole and bool(self._response_id)
 
     def _finished(self) -> set[str]:
         """The ids of the server-side calls that came to an end."""

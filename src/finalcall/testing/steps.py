@@ -81,6 +81,7 @@ class KeepOpen:
 
 
 Step: TypeAlias = Send | Pause | Stall | Pings | Reset | Close | CloseAbruptly | KeepOpen
+"""One thing that the server does while it answers."""
 
 LAST_STEPS = (Stall, Pings, Reset, Close, CloseAbruptly, KeepOpen)
 """Steps after which nothing else of the script happens."""

@@ -277,7 +277,7 @@ class ChatNormaliser(Normaliser):
                 changed = ExternalCallChanged(known, self._sink.carried())
             self._sink.events.append(changed)
 
-    def _read_specific(self, choice: Choice, specific: Any) -> None:  # noqa: ARG002
+    def _read_specific(self, choice: Choice, specific: Any) -> None:
         """What LiteLLM keeps of calls that Anthropic ran: a list that grows."""
         known = {external.call_id for external in self.external_calls}
         for entry in read_list(fields_of(specific), "server_tool_calls"):

@@ -1,0 +1,202 @@
+"""Writes the generated parts of the documents from the tables in the code.
+
+`python docs/generate.py` writes them anew; with `--check` it writes nothing and fails where one is
+stale. A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import importlib
+import itertools
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from finalcall.cli.texts import NOT_RUN
+from finalcall.lifecycle import TERMINAL, TRANSITIONS, Input, State
+from finalcall.outcomes import Cause
+from finalcall.providers import PROVIDERS
+from finalcall.stop_reasons import CAUSES, Verdict
+
+DOCS: Final = Path(__file__).parent
+FIXTURES: Final = DOCS.parent / "tests" / "fixtures"
+
+UNSEEN: Final = "from the SDK's types, unseen"
+"""What stands for a recording where no recording shows a quirk."""
+
+_PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def meanings(kind: type[enum.Enum]) -> dict[str, str]:
+    """The sentence below each member of an enumeration, by the member's name."""
+    path = importlib.import_module(kind.__module__).__file__
+    assert path is not None
+    module = ast.parse(Path(path).read_text(encoding="utf-8"))
+    (body,) = (
+        node.body
+        for node in module.body
+        if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    )
+    found: dict[str, str] = {}
+    for member, below in itertools.pairwise(body):
+        match member, below:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = " ".join(text.split())
+            case _:
+                pass
+    return found
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown."""
+    headings = list(headings)
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def diagram() -> str:
+    """The lifecycle as a state diagram."""
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {State.ANNOUNCED}"]
+    for state, steps in TRANSITIONS.items():
+        lines += [f"    {state} --> {after}: {given}" for given, after in steps.items()]
+    lines += [f"    {state} --> [*]" for state in State if state in TERMINAL]
+    return "\n".join([*lines, "```"])
+
+
+def lifecycle_table() -> str:
+    """What every input leads to from every state; a hyphen is a forbidden step."""
+    states = [state for state in State if state not in TERMINAL]
+    sentences = meanings(Input)
+    return table(
+        ["input", "meaning", *(f"from `{state}`" for state in states)],
+        (
+            [
+                f"`{given}`",
+                sentences[given.name],
+                *(f"`{to}`" if (to := TRANSITIONS[state].get(given)) else "-" for state in states),
+            ]
+            for given in Input
+        ),
+    )
+
+
+def causes() -> str:
+    """Every cause, what it means, and what a person is told."""
+    sentences = meanings(Cause)
+    return table(
+        ["cause", "meaning", "a person reads"],
+        ([f"`{cause}`", sentences[cause.name], NOT_RUN[cause]] for cause in Cause),
+    )
+
+
+def verdicts() -> str:
+    """Every verdict on a stop reason, from good to worst."""
+    sentences = meanings(Verdict)
+    return table(
+        ["verdict", "meaning", "cause of a call that it fails"],
+        (
+            [f"`{verdict}`", sentences[verdict.name], f"`{cause}`" if cause else "-"]
+            for verdict in Verdict
+            for cause in [CAUSES.get(verdict)]
+        ),
+    )
+
+
+def stop_reasons() -> str:
+    """Every provider's own words for why a message stopped."""
+    rows: list[list[str]] = []
+    for provider in PROVIDERS.values():
+        words = provider.normaliser.stop_reasons
+        for verdict in Verdict:
+            found = [f"`{word}`" for word, given in words.items() if given is verdict]
+            if found:
+                rows.append([f"`{provider.name}`", f"`{verdict}`", ", ".join(found)])
+    return table(["provider", "verdict", "words"], rows)
+
+
+def providers() -> str:
+    """A section a provider: what announces, ends and stops a call, its words, its quirks."""
+    return "\n\n".join(_provider(name) for name in PROVIDERS)
+
+
+def _provider(name: str) -> str:
+    facts = tomllib.loads((FIXTURES / name / "provider.toml").read_text(encoding="utf-8"))
+    words = PROVIDERS[name].normaliser.stop_reasons
+    lines = [
+        f"## {facts['title']} (`{name}`)",
+        "",
+        f"- announced by: {facts['announced']}",
+        f"- ended by: {facts['ended']}",
+        f"- stopped by: {facts['stopped']}",
+        "",
+        table(
+            ["verdict", "stop reasons"],
+            (
+                [f"`{verdict}`", ", ".join(found)]
+                for verdict in Verdict
+                if (found := [f"`{word}`" for word, given in words.items() if given is verdict])
+            ),
+        ),
+        "",
+        table(
+            ["quirk", "shown by"],
+            (
+                [
+                    quirk["text"].replace("|", "\\|"),
+                    f"`{quirk['recording']}`" if "recording" in quirk else UNSEEN,
+                ]
+                for quirk in facts.get("quirks", [])
+            ),
+        ),
+    ]
+    return "\n".join(lines)
+
+
+PARTS: Final[Mapping[str, Callable[[], str]]] = {
+    "causes": causes,
+    "diagram": diagram,
+    "lifecycle": lifecycle_table,
+    "providers": providers,
+    "stop_reasons": stop_reasons,
+    "verdicts": verdicts,
+}
+"""The generated parts by name."""
+
+
+def regenerated(document: str) -> str:
+    """A document with its generated parts as they must be."""
+    return _PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", document)
+
+
+def stale(directory: Path = DOCS) -> dict[Path, str]:
+    """The documents whose generated parts are not as they must be, with what they must be."""
+    found: dict[Path, str] = {}
+    for path in sorted(directory.glob("*.md")):
+        document = path.read_text(encoding="utf-8")
+        fresh = regenerated(document)
+        if fresh != document:
+            found[path] = fresh
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Write what is stale, or only say what is."""
+    check = "--check" in arguments
+    found = stale()
+    for path, fresh in found.items():
+        if not check:
+            path.write_text(fresh, encoding="utf-8")
+        sys.stdout.write(f"{path.name}: {'stale' if check else 'written'}\n")
+    return 1 if check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
