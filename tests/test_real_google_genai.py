@@ -39,6 +39,10 @@ DIFFERENCES: Mapping[str, list[Settled]] = {
 service runs calls: only the answer in the stream shows it then, and the call is withdrawn."""
 
 
+def connected(server: ReplayServer) -> genai.Client:
+    return genai.Client(api_key="none", http_options=types.HttpOptions(base_url=server.base_url))
+
+
 def open_stream(client: Any, dialect: str, **more: Any) -> Any:
     """The stream of either API, from the client or from its asynchronous half."""
     if dialect == "gemini":
@@ -65,17 +69,13 @@ def run(
 
     async def run_async(client: genai.Client) -> AsyncTurn:
         async with client.aio as waiting:
-            async with AsyncTurn(open_stream(waiting, dialect, **more), **options) as turn:
+            turn = AsyncTurn(open_stream(waiting, dialect, **more), **options)
+            async with turn:
                 async for _ in turn:
                     pass
         return turn
 
-    with (
-        ReplayServer(replies) as server,
-        genai.Client(
-            api_key="none", http_options=types.HttpOptions(base_url=server.base_url)
-        ) as client,
-    ):
+    with ReplayServer(replies) as server, connected(server) as client:
         if waits:
             return asyncio.run(run_async(client))
         with Turn(open_stream(client, dialect, **more), **options) as turn:
@@ -89,6 +89,11 @@ def script_of(dialect: str, events: Sequence[Any], *faults: Fault) -> Any:
     header = {"provider": dialect, "dialect": dialect, "framing": "sse"}
     return Recording(header, recorded).to_script("sse").with_faults(*faults)
 
+
+pytestmark = pytest.mark.filterwarnings(
+    # The client's own, where aiohttp is there for its asynchronous half.
+    "ignore:Inheritance class AiohttpClientSession:DeprecationWarning"
+)
 
 SYNC_AND_ASYNC = pytest.mark.parametrize("waits", [False, True], ids=["sync", "async"])
 
@@ -244,13 +249,10 @@ def test_the_history_is_sent_as_it_stands() -> None:
     assert check(contents) == []
     dicts = settle_natives(GEMINI_CALL)
     assert contents == dicts.history({dicts.outcomes[0]: "high"})
-    with ReplayServer(script_of("gemini", [gemini.STOP])) as server:
-        with genai.Client(
-            api_key="none", http_options=types.HttpOptions(base_url=server.base_url)
-        ) as client:
-            first = {"role": "user", "parts": [{"text": "go"}]}
-            stream = client.models.generate_content_stream(model="m", contents=[first, *contents])
-            assert len(list(stream)) == 1
+    first = {"role": "user", "parts": [{"text": "go"}]}
+    with ReplayServer(script_of("gemini", [gemini.STOP])) as server, connected(server) as client:
+        stream = client.models.generate_content_stream(model="m", contents=[first, *contents])
+        assert len(list(stream)) == 1
         sent = server.requests[0].json["contents"]
     assert sent[0] == first
     signature = sent[1]["parts"][1].pop("thoughtSignature")
@@ -267,14 +269,12 @@ def test_stored_interactions_go_on_from_their_id() -> None:
     (outcome,) = turn.outcomes
     steps = turn.history({outcome: "high"}, stored=True)
     reply = [interactions.created("v1_2"), interactions.completed("completed", "v1_2")]
-    with ReplayServer(script_of("gemini-interactions", reply)) as server:
-        with genai.Client(
-            api_key="none", http_options=types.HttpOptions(base_url=server.base_url)
-        ) as client:
-            stream = client.interactions.create(
-                model="m", input=steps, stream=True, **turn.request_fields
-            )
-            assert len(list(stream)) == 2
+    script = script_of("gemini-interactions", reply)
+    with ReplayServer(script) as server, connected(server) as client:
+        stream = client.interactions.create(
+            model="m", input=steps, stream=True, **turn.request_fields
+        )
+        assert len(list(stream)) == 2
         sent = server.requests[0].json
     assert sent["previous_interaction_id"] == "v1_1"
     assert sent["input"] == [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from finalcall.accumulator import Accumulator, Buffer
 from finalcall.aio import AsyncTurn
 from finalcall.ending import Ending, TurnVerdict
-from finalcall.errors import ProviderFault, StreamEndedEarly, StreamIdle
+from finalcall.errors import ProviderFault, RefusedStream, StreamEndedEarly, StreamIdle
 from finalcall.events import (
     Anomaly,
     ArgumentsDelta,
@@ -78,6 +78,7 @@ __all__ = [
     "PreviewChanged",
     "ProviderFault",
     "ReasoningDelta",
+    "RefusedStream",
     "SchemaError",
     "Settler",
     "State",

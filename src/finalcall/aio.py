@@ -43,6 +43,7 @@ class AsyncTurn(SettledTurn):
 
     Raises:
         ValueError: An option or a tool's schema is bad.
+        RefusedStream: The stream's calls are run by an SDK; the message says what to wrap.
 
     Iterating raises what iterating a `Turn` raises; `CancelledError` always propagates.
     """
@@ -53,6 +54,7 @@ class AsyncTurn(SettledTurn):
         self, stream: Any, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]
     ) -> None:
         super().__init__(tools=tools, **options)
+        self._refuse(stream)
         self._stream = stream
         self._opened: AsyncioReader | None = None
         self._pending: deque[Event] = deque()

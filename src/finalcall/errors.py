@@ -2,6 +2,7 @@
 
 By the time one of these is raised every call has settled: `turn.outcomes`, `turn.verdict` and
 `turn.history()` work. A transport's own exception passes through unchanged and is none of these.
+`RefusedStream` alone is raised before anything was read.
 """
 
 from __future__ import annotations
@@ -46,6 +47,15 @@ class StreamEndedEarly(ConnectionError):  # noqa: N818 - the name says what happ
             "every call is settled and none of them runs"
         )
         self.events = events
+
+
+@final
+class RefusedStream(TypeError):  # noqa: N818 - the name says what happened
+    """The calls of this stream are run by an SDK, or come to hand too late to be settled.
+
+    Nothing was read of it beyond its first event. The message says what to wrap instead; naming
+    the provider with `provider=` settles such a stream all the same.
+    """
 
 
 @final

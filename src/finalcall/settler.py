@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast, final
 
 from finalcall.ending import Ending, TurnVerdict, judge
-from finalcall.errors import ProviderFault, StreamEndedEarly, StreamIdle
+from finalcall.errors import ProviderFault, RefusedStream, StreamEndedEarly, StreamIdle
 from finalcall.events import (
     Anomaly,
     ArgumentsDelta,
@@ -35,7 +35,8 @@ from finalcall.options import OnSettled
 from finalcall.outcomes import Cause, Outcome
 from finalcall.previews import PreviewFactory, Previews
 from finalcall.providers import provider_named, recognise
-from finalcall.providers.base import Context, Normaliser
+from finalcall.providers.base import Context, Normaliser, Provider
+from finalcall.refused import refusal
 from finalcall.results import Results
 from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason, Verdict
@@ -137,6 +138,7 @@ class Settler:
 
         Raises:
             UnrecognisedStream: The first event is no known provider's.
+            RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
         if isinstance(native, _BYTES):
             return self._feed_bytes(bytes(cast("bytes", native)), now)
@@ -186,8 +188,14 @@ class Settler:
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
         if native is None or native == "[DONE]":
             return [Other(native)]
-        self._normaliser = recognise(native).normaliser(self._context)
+        self._normaliser = self._recognise(native).normaliser(self._context)
         return self._normaliser.feed(native)
+
+    def _recognise(self, native: Any) -> Provider:
+        sentence = refusal(native)
+        if sentence is not None:
+            raise RefusedStream(sentence)
+        return recognise(native)
 
     def _take_all(self, translated: list[Event]) -> list[Event]:
         """Apply events to the message; those of other choices only carry their native one on."""
@@ -213,12 +221,11 @@ class Settler:
         if self._normaliser is None or isinstance(native, Undecodable):
             return
         stranger = type(self._normaliser)(self._context)
-        if any(isinstance(event, CallAnnounced) for event in stranger.feed(native)):
-            self._note(Anomaly("call_after_end"))
-
-    def _note(self, anomaly: Anomaly) -> None:
-        if anomaly not in self._anomalies:
-            self._anomalies.append(anomaly)
+        late = Anomaly("call_after_end")
+        if late not in self._anomalies and any(
+            isinstance(event, CallAnnounced) for event in stranger.feed(native)
+        ):
+            self._anomalies.append(late)
 
     # Time
 
@@ -345,13 +352,13 @@ class Settler:
             if external.state is ExternalState.RUNNING:
                 external.state = ExternalState.UNKNOWN
         if message.others:
-            self._note(Anomaly("other_choices"))
+            self._anomalies.append(Anomaly("other_choices"))
         if message.reasons_disagree:
-            self._note(Anomaly("stop_reasons_disagree"))
+            self._anomalies.append(Anomaly("stop_reasons_disagree"))
         if self._normaliser is not None and not message.announced:
             reason = message.stop_reason
             if reason is not None and reason.raw in self._normaliser.promises_calls:
-                self._note(Anomaly("promised_calls_missing"))
+                self._anomalies.append(Anomaly("promised_calls_missing"))
 
     def _report(self, event: CallSettled) -> None:
         if self._on_settled is None:

@@ -10,11 +10,13 @@ from types import TracebackType
 from typing import Any, Self, Unpack, cast, final
 
 from finalcall.ending import Ending, TurnVerdict
+from finalcall.errors import RefusedStream
 from finalcall.events import Anomaly, Event, ExternalCall
 from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
 from finalcall.options import SettlerOptions
 from finalcall.outcomes import Cause, Outcome
+from finalcall.refused import refusal_of_stream
 from finalcall.results import Results
 from finalcall.settler import Settler
 from finalcall.sources import (
@@ -52,6 +54,11 @@ class SettledTurn:
         self._clock = options.pop("clock", time.monotonic)
         self._settler = Settler(tools=tools, **cast("SettlerOptions", options))
         self._iterated = False
+
+    def _refuse(self, stream: Any) -> None:
+        sentence = refusal_of_stream(stream) if self._settler.provider is None else None
+        if sentence is not None:
+            raise RefusedStream(sentence)
 
     def _begin(self) -> None:
         if self._iterated:
@@ -157,6 +164,7 @@ class Turn(SettledTurn):
 
     Raises:
         ValueError: An option or a tool's schema is bad.
+        RefusedStream: The stream's calls are run by an SDK; the message says what to wrap.
 
     Iterating raises, after every call has settled: the transport's own exception unchanged,
     `StreamIdle`, `StreamEndedEarly` or `ProviderFault`; and `TypeError` or `UnrecognisedStream`
@@ -167,6 +175,7 @@ class Turn(SettledTurn):
         self, stream: Any, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]
     ) -> None:
         super().__init__(tools=tools, **options)
+        self._refuse(stream)
         self._stream = stream
         self._source: Source | None = None
         self._iteration: weakref.ref[Generator[Event, None, None]] | None = None
