@@ -176,6 +176,7 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
         [START, piece(0, '{"port":'), begin(0), piece(0, '"Brest"}'), end(0), *stop()],
         ["dispatchable"],
     ),
+    "an end of no block": ([START, *call(0), end(7), *stop()], ["dispatchable"]),
     "pieces of no call": (
         [START, *call(0), piece(7, "{}"), end(7), *stop()],
         ["dispatchable", "unparseable"],
@@ -300,6 +301,14 @@ def test_redacted_reasoning_goes_back_as_bytes(data: Any) -> None:
     assert settler.history()[0]["content"][0] == {
         "reasoningContent": {"redactedContent": b"\x01\x02"}
     }
+
+
+@pytest.mark.parametrize("data", ["no Base64!", ["x"]])
+def test_redacted_reasoning_that_cannot_be_read_is_left_out(data: Any) -> None:
+    """Half of a block would be refused."""
+    redacted = delta(0, reasoningContent={"redactedContent": data})
+    settler = settle(START, redacted, *words(1, "So."), *stop("end_turn"))
+    assert settler.history()[0]["content"] == [{"text": "So."}]
 
 
 def test_cited_text_goes_back_with_its_citations() -> None:

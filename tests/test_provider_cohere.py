@@ -203,6 +203,7 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
     ),
     "v1: cut": ([V1_START, *V1_PIECES[:2]], ["abandoned"]),
     "v1: at the ceiling": ([V1_START, *V1_PIECES, v1_end(reason="MAX_TOKENS")], ["truncated"]),
+    "v1: no reason": ([V1_START, v1_whole(SEARCH), v1_end(reason="")], ["abandoned"]),
     "v1: toxic": ([V1_START, v1_whole(SEARCH), v1_end(reason="ERROR_TOXIC")], ["truncated"]),
     "v1: no parameters": (
         [V1_START, v1_whole({"name": "now", "parameters": None}), v1_end()],

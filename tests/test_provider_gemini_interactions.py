@@ -124,6 +124,10 @@ WIRE_ONLY: dict[str, tuple[Sequence[Any], Any]] = {
         [opened(call_id=""), delta(0, "arguments_delta", arguments=TEXT, id="fc_1"), stop(0)],
         GOOD,
     ),
+    "an empty piece before the announcement": (
+        [arguments(""), opened(), arguments(TEXT), stop(0)],
+        GOOD,
+    ),
     "pieces before the announcement": ([arguments(TEXT), opened(), stop(0)], GOOD),
 }
 
@@ -324,6 +328,7 @@ def test_text_and_thoughts_are_told_apart() -> None:
             delta(2, "thought_summary", content={"type": "image"}),
             start(3, "user_input", content=[text]),
             delta(3, "text", text="Q"),
+            delta(9, "text", text=""),
             delta(9, "text", text="C"),
         )
         for one in settler.feed(native)

@@ -224,3 +224,31 @@ def test_the_result_of_a_services_call_ends_it() -> None:
         {"type": "code_execution_result", "call_id": "2", "result": "no", "is_error": True},
         {"type": "model_output", "content": [{"type": "text", "text": "Found."}]},
     ]
+
+
+def test_steps_of_unknown_types_go_back_as_they_came() -> None:
+    """Those that say something; what the service compacted, for one."""
+    settler = settle(start(0, "compaction", data="x"), stop(0), *words(1, "x"), completed())
+    assert settler.history()[0] == {"type": "compaction", "data": "x"}
+
+
+class Hostile:
+    """A step whose dump is of no use."""
+
+    type = "compaction"
+
+    def __init__(self, dumped: Any) -> None:
+        self.dumped = dumped
+
+    def model_dump(self, **_: Any) -> Any:
+        if isinstance(self.dumped, Exception):
+            raise self.dumped
+        return self.dumped
+
+
+@pytest.mark.parametrize("dumped", [ValueError("no"), None, []], ids=repr)
+def test_steps_that_cannot_be_copied_are_left_out(dumped: Any) -> None:
+    """They are no reason to fail."""
+    event = {"event_type": "step.start", "index": 0, "step": Hostile(dumped)}
+    settler = settle(event, *words(1, "x"), completed("completed"))
+    assert [step["type"] for step in settler.history()] == ["model_output"]

@@ -11,6 +11,7 @@ from google import genai
 from google.genai import errors, types
 
 from finalcall import AsyncTurn, Cause, Dispatchable, Failed, Turn
+from finalcall.providers.gemini_calling import will_run_calls
 from finalcall.testing import (
     Fault,
     RecordedEvent,
@@ -57,6 +58,7 @@ def run(
     waits: bool,
     tools: Any = None,
     idle: float | None = 30.0,
+    provider: str | None = None,
     **more: Any,
 ) -> Turn | AsyncTurn:
     """Iterate a turn over the client's stream to its end."""
@@ -65,6 +67,7 @@ def run(
         "raises": False,
         "idle_timeout": idle,
         "choices": "all",
+        "provider": provider,
     }
 
     async def run_async(client: genai.Client) -> AsyncTurn:
@@ -199,16 +202,91 @@ ran: list[str] = []
 
 
 @SYNC_AND_ASYNC
-def test_calls_that_the_client_runs_itself_are_refused(waits: bool) -> None:
-    """Callables as tools: the call ran once, in the client, and none of the turn's runs."""
+def test_calls_that_the_client_runs_itself_are_not_run_again(waits: bool) -> None:
+    """Even where the caller insists on such a stream: the call ran once, in the client."""
     ran.clear()
     spoken = [gemini.chunk({"text": "High."}, reason="STOP")]
     replies = [script_of("gemini", GEMINI_CALL), script_of("gemini", spoken)]
-    turn = run(replies, "gemini", waits=waits, config={"tools": [get_tide]})
+    turn = run(replies, "gemini", waits=waits, provider="gemini", config={"tools": [get_tide]})
     assert ran == ["Brest"]
     assert [settled[2] for settled in outcomes_of(turn)] == ["abandoned"]
     assert turn.ending is not None
     assert turn.ending.code == "calls_run_by_sdk"
+
+
+DECLARED = {"function_declarations": [{"name": "get_tide"}]}
+
+
+class Session:
+    """What the client takes for an MCP session."""
+
+    def call_tool(self) -> None: ...
+
+
+CONFIGS: dict[str, tuple[Any, bool]] = {
+    "none": (None, False),
+    "no tools": ({}, False),
+    "declarations": ({"tools": [DECLARED]}, False),
+    "declarations, as an object": (types.GenerateContentConfig(tools=[DECLARED]), False),
+    "a callable": ({"tools": [get_tide]}, True),
+    "a callable, in an object": (types.GenerateContentConfig(tools=[get_tide]), True),
+    "a session": ({"tools": [Session()]}, True),
+    "denied": (
+        {"tools": [get_tide], "automatic_function_calling": {"disable": True}},
+        False,
+    ),
+    "denied by the wire's name": (
+        {"tools": [get_tide], "automaticFunctionCalling": {"disable": True}},
+        False,
+    ),
+    "no call left": (
+        {"tools": [get_tide], "automatic_function_calling": {"maximum_remote_calls": 0}},
+        False,
+    ),
+    "a few calls": (
+        {"tools": [get_tide], "automatic_function_calling": {"maximum_remote_calls": 3}},
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("form", CONFIGS)
+async def test_streams_whose_calls_the_client_will_run_are_known(form: str) -> None:
+    """Before anything is read, and before an asynchronous one is awaited; of chats too."""
+    config, expected = CONFIGS[form]
+    request: dict[str, Any] = {"model": "m", "contents": "go", "config": config}
+    with genai.Client(api_key="none") as client:
+        chat = client.chats.create(model="m", config=config)
+        waiting = client.aio.models.generate_content_stream(**request)
+        waiting_chat = client.aio.chats.create(model="m").send_message_stream("go", config)
+        streams = [
+            client.models.generate_content_stream(**request),
+            chat.send_message_stream("go"),
+            client.chats.create(model="m").send_message_stream("go", config),
+            waiting,
+            waiting_chat,
+        ]
+        assert [will_run_calls(stream) for stream in streams] == [expected] * len(streams)
+        waiting.close()
+        waiting_chat.close()
+
+
+async def test_an_awaited_stream_is_known_too() -> None:
+    """The asynchronous methods give another generator."""
+    async with genai.Client(api_key="none").aio as client:
+        for config, expected in ({"tools": [get_tide]}, True), ({"tools": [DECLARED]}, False):
+            stream = await client.models.generate_content_stream(
+                model="m", contents="go", config=config
+            )
+            assert will_run_calls(stream) is expected
+
+
+@pytest.mark.parametrize(
+    "stream", [None, [], iter([]), (x for x in []), object()], ids=lambda one: type(one).__name__
+)
+def test_other_streams_are_not(stream: Any) -> None:
+    """Generators of the caller's, for one."""
+    assert not will_run_calls(stream)
 
 
 @SYNC_AND_ASYNC

@@ -48,12 +48,21 @@ class Previews:
         self._waiting: dict[str, list[str]] = {}
         self._given: dict[str, str] = {}
 
-    def follow(self, event: Event) -> PreviewChanged | None:
-        """Feed an event's text to its call's preview.
+    def beside(self, events: list[Event]) -> list[Event]:
+        """Feed events' text to their calls' previews.
 
         Returns:
-            The event to yield after it, or `None` where nothing is there to show.
+            The events, each followed by the `PreviewChanged` that it led to, if any.
         """
+        shown: list[Event] = []
+        for event in events:
+            shown.append(event)
+            changed = self._follow(event)
+            if changed is not None:
+                shown.append(changed)
+        return shown
+
+    def _follow(self, event: Event) -> PreviewChanged | None:
         if isinstance(event, ArgumentsDelta):
             return self._feed(event.call, event.text)
         if isinstance(event, ArgumentsRestated):

@@ -175,7 +175,7 @@ class Settler:
             if len(events) > 1 or not message.take(events[0]):
                 events = self._take_all(events)
         if self._previews is not None:
-            events = self._with_previews(self._previews, events)
+            events = self._previews.beside(events)
         if message.past_limits and not message.over:
             events.append(message.pass_limit())
         if message.over or (normaliser is not None and normaliser.ended):
@@ -206,15 +206,6 @@ class Settler:
             elif event.native is not None:
                 events.append(Other(event.native))
         return events
-
-    def _with_previews(self, previews: Previews, events: list[Event]) -> list[Event]:
-        shown: list[Event] = []
-        for event in events:
-            shown.append(event)
-            changed = previews.follow(event)
-            if changed is not None:
-                shown.append(changed)
-        return shown
 
     def _note_late(self, native: Any) -> None:
         """After the end: a call that is announced there is named, and never run."""

@@ -43,7 +43,8 @@ def _check_blocks(blocks: Sequence[dict[str, Any]], calls: Sequence[Any]) -> lis
         kind = block["type"]
         if kind == "text" and not block["text"].strip():
             broken.append("a blank text block")
-        if kind == "thinking" and isinstance(block["thinking"], str) and "signature" not in block:
+        signed = "signature" in block or isinstance(block.get("thinking"), list)
+        if kind == "thinking" and not signed:
             broken.append("reasoning without its signature")
         if kind in SERVER_CALLS and block["id"] not in answered:
             broken.append("a server call without its result")

@@ -99,9 +99,9 @@ class Reader:
         """Read the fragments that are sent. Prime it once; it never ends by itself.
 
         Its locals are the state of the open string, which most fragments meet. A string grows in
-        place only while nothing else refers to it, so its container lets go of it first. The `del`
-        after `+=` is for CPython 3.13, which copies the whole string where the next instruction
-        loads a local.
+        place only while nothing else refers to it, so its container lets go of it first. The `+=`
+        has to be a line of its own: on one line CPython 3.13 joins its store with the load that
+        follows, and then copies the whole string.
         """
         place: Any = None
         slot: Any = 0
@@ -137,7 +137,6 @@ class Reader:
                 if piece is not None:
                     place[slot] = None
                     string += piece
-                    del piece
                     place[slot] = string
                     continue
             place = self._cross(text, place, string)

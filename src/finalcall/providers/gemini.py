@@ -16,6 +16,7 @@ from finalcall.events import (
     CallCompleted,
     CallWithdrawn,
     Event,
+    ExternalCall,
     ExternalCallChanged,
     ExternalState,
     MessageStopped,
@@ -24,18 +25,12 @@ from finalcall.events import (
     StreamFault,
     TextDelta,
 )
-from finalcall.narrow import is_array, is_object
+from finalcall.narrow import is_object
 from finalcall.outcomes import Cause
 from finalcall.providers.base import Answered, Context, Normaliser, OpenCall, Provider
+from finalcall.providers.gemini_calling import shows_calling
 from finalcall.providers.gemini_partial_args import PartialArguments, read_either, read_entries
-from finalcall.providers.gemini_parts import (
-    Part,
-    contents,
-    find_asked,
-    pair_of,
-    signature_of,
-    to_base64,
-)
+from finalcall.providers.gemini_parts import Part, Parts, contents, signature_of, to_base64
 from finalcall.providers.gemini_words import (
     NUMBERED_STOP_REASONS,
     STOP_REASONS,
@@ -85,12 +80,11 @@ def recognises(native: Any) -> bool:
 def run_by_sdk(native: Any) -> bool:
     """Whether a native event shows that the SDK runs the calls of its stream itself.
 
-    With Python callables as tools, the SDK runs every call and streams the next answer in the same
-    iterator. From the second answer on, each event carries the history of that; other SDKs put
-    the results into the stream, as the user's. The first answer shows nothing.
+    From the second answer on, each event carries the history of that; other SDKs put the results
+    into the stream, as the user's. The first answer shows nothing: see `will_run_calls`.
     """
     response = _unwrapped(native)
-    return _has_calling_history(response) or any(
+    return shows_calling(response) or any(
         read(content, "role") == "user"
         and any(
             read_either(part, "functionResponse", "function_response") is not None
@@ -105,40 +99,13 @@ def run_by_sdk(native: Any) -> bool:
 class _Candidate:
     """One candidate: its parts, the call whose arguments stream now, whether it has stopped."""
 
-    __slots__ = ("_by_id", "_by_text", "choice", "parts", "stopped", "streamed")
+    __slots__ = ("choice", "parts", "stopped", "streamed")
 
     def __init__(self, choice: int) -> None:
         self.choice = choice
-        self.parts: list[Part] = []
+        self.parts = Parts()
         self.streamed: Part | None = None
         self.stopped = False
-        self._by_id: dict[tuple[str, str], Part] = {}
-        self._by_text: dict[tuple[str, str], Part] = {}
-
-    def find_known(self, name: str, call_id: str, text: str | None) -> Part | None:
-        """The call that is being sent again, if it is.
-
-        By its id, where it also says the same or the candidate had stopped; without an id only
-        where the candidate had stopped: before, a model may well repeat itself.
-
-        Args:
-            name: The tool's name.
-            call_id: The call's id, or `""`.
-            text: The whole argument text, `None` where it streams.
-        """
-        if call_id:
-            known = self._by_id.get((call_id, name))
-            says_same = known is not None and text is not None and known.text == text
-            return known if self.stopped or says_same else None
-        return self._by_text.get((name, text)) if self.stopped and text is not None else None
-
-    def keep_call(self, part: Part, name: str, call_id: str) -> None:
-        """Keep a call, and what it is known by."""
-        self.parts.append(part)
-        if call_id:
-            self._by_id.setdefault((call_id, name), part)
-        elif part.text is not None:
-            self._by_text.setdefault((name, part.text), part)
 
 
 @final
@@ -155,7 +122,7 @@ class GeminiNormaliser(Normaliser):
         self._response_id = ""
         self._resumable = False
         self._server_runs_calls = False
-        self._external_parts = 0
+        self._running: dict[str, list[ExternalCall]] = {}  # those without an id
         self._contradictions: set[str] = set()
         self._counts: dict[str, int] = {}
         self._content: Any = None
@@ -192,7 +159,7 @@ class GeminiNormaliser(Normaliser):
         """See whether it is still the same generation, and who runs its calls."""
         if is_object(response) and "turnToken" in response:
             self._server_runs_calls = True
-        if _has_calling_history(response):
+        if shows_calling(response):
             self._contradict("calls_run_by_sdk")
             return
         response_id = read_either(response, "responseId", "response_id")
@@ -271,10 +238,10 @@ class GeminiNormaliser(Normaliser):
         signature = signature_of(part)
         if not text and not signature:
             return
-        last = candidate.parts[-1] if candidate.parts else None
+        last = candidate.parts.kept[-1] if candidate.parts.kept else None
         if last is None or last.kind != kind or signature or last.signature:
             last = Part(kind, part)
-            candidate.parts.append(last)
+            candidate.parts.keep(last)
         if not text:
             return
         last.pieces.append(text)
@@ -333,7 +300,7 @@ class GeminiNormaliser(Normaliser):
             text: The whole argument text, `None` where it streams.
         """
         self._first = self._first or candidate
-        known = candidate.find_known(name, call_id, text)
+        known = candidate.parts.find_known(name, call_id, text, stopped=candidate.stopped)
         made = Part("replay" if known else "call", part)
         made.text = text
         if known is not None and known.open_call is not None:
@@ -344,7 +311,7 @@ class GeminiNormaliser(Normaliser):
             if not name:
                 self.anomaly("no_name", identity.key)
             made.open_call = OpenCall(identity)
-            candidate.keep_call(made, name, call_id)
+            candidate.parts.keep_call(made, name, call_id)
         self._events.append(made.open_call.announced(self._take_native()))
         return made
 
@@ -380,10 +347,11 @@ class GeminiNormaliser(Normaliser):
 
     def _read_external(self, candidate: _Candidate, kind: str, part: Any, call: Any) -> None:
         call_id = read_id(call)
-        self._external_parts += 1
-        pair = f"{kind} {call_id or self._external_parts}"
-        candidate.parts.append(Part.copy_of(kind, part, pair))
-        self._events.append(self.external(call_id, external_name(call), self._take_native()))
+        candidate.parts.keep_external(kind, part, call_id)
+        began = self.external(call_id, external_name(call), self._take_native())
+        if not call_id:
+            self._running.setdefault(began.external.name, []).append(began.external)
+        self._events.append(began)
 
     def _read_grounding(self, name: str) -> None:
         if not self.external_calls:  # else it is the trace of a call that was seen
@@ -403,15 +371,14 @@ class GeminiNormaliser(Normaliser):
                 return
         other = Part.copy_of("other", part)
         if other.plain:
-            candidate.parts.append(other)
+            candidate.parts.keep(other)
 
     def _read_answer(self, candidate: _Candidate, asking: str, part: Any, answer: Any) -> None:
         """The answer to a call that somebody else ran, though it may have looked like ours."""
         call_id, name = read_id(answer), external_name(answer)
-        pair = pair_of(candidate.parts, asking, call_id)
-        candidate.parts.append(Part.copy_of("answer", part, pair))
+        candidate.parts.keep_answer(asking, part, call_id)
         if asking == "functionCall":
-            asked = find_asked(candidate.parts, call_id, name)
+            asked = candidate.parts.find_asked(call_id, name)
             if asked is not None and asked.open_call is not None:
                 asked.kind = "withdrawn"
                 self._events.append(CallWithdrawn(asked.open_call.call))
@@ -421,11 +388,12 @@ class GeminiNormaliser(Normaliser):
         self._events.append(self._end_external(call_id, name, state))
 
     def _end_external(self, call_id: str, name: str, state: ExternalState) -> ExternalCallChanged:
-        for known in reversed(self.external_calls if not call_id else ()):
-            if known.name == name and known.state is ExternalState.RUNNING:
-                known.state = state
-                return ExternalCallChanged(known, self._take_native())
-        return self.external(call_id, name, self._take_native(), state)
+        running = self._running.get(name)
+        if call_id or not running:
+            return self.external(call_id, name, self._take_native(), state)
+        last = running.pop()
+        last.state = state
+        return ExternalCallChanged(last, self._take_native())
 
     def _read_usage(self, usage: Any) -> None:
         """Thoughts are no part of the candidates' count, nor tool results of the prompt's."""
@@ -451,7 +419,7 @@ class GeminiNormaliser(Normaliser):
         """
         if paused and "continuationToken" in self.request_fields:
             return []
-        return [] if self._first is None else contents(self._first.parts, answers)
+        return [] if self._first is None else contents(self._first.parts.kept, answers)
 
 
 def _unwrapped(native: Any) -> Any:
@@ -459,13 +427,6 @@ def _unwrapped(native: Any) -> Any:
     if is_object(native) and "candidates" not in native:
         return native.get("response", native)
     return native
-
-
-def _has_calling_history(response: Any) -> bool:
-    history = read_either(
-        response, "automaticFunctionCallingHistory", "automatic_function_calling_history"
-    )
-    return is_array(history) and bool(history)
 
 
 def _text_of(arguments: Any) -> str:

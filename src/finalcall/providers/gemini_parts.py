@@ -7,6 +7,7 @@ their calls.
 from __future__ import annotations
 
 import base64
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
@@ -57,10 +58,14 @@ class Part:
         part.pair = pair
         return part
 
+    @property
+    def call_id(self) -> str | None:
+        """The id of the client's call."""
+        return None if self.open_call is None else self.open_call.identity.call_id
+
     def goes_on_with(self, name: str, call_id: str) -> bool:
         """Whether a part goes on with this streamed call: it has no name, or this call's id."""
-        known = self.open_call.identity.call_id if self.open_call is not None else None
-        return not name or (bool(call_id) and call_id == known)
+        return not name or (bool(call_id) and call_id == self.call_id)
 
     @property
     def is_answer(self) -> bool:
@@ -80,27 +85,86 @@ def signature_of(native: Any) -> str:
     return to_base64(read_either(native, "thoughtSignature", "thought_signature"))
 
 
-def find_asked(parts: Sequence[Part], call_id: str, name: str) -> Part | None:
-    """The client's call that an answer in the stream is to, by id, else by name."""
-    for part in parts:
-        if part.kind != "call" or part.open_call is None:
-            continue
-        identity = part.open_call.identity
-        if identity.call_id == call_id if identity.call_id and call_id else identity.name == name:
-            return part
-    return None
+@final
+class Parts:
+    """The parts of one candidate, in order, and what they are found by.
 
+    Attributes:
+        kept: The parts.
+    """
 
-def pair_of(parts: Sequence[Part], asking: str, call_id: str) -> str:
-    """The pair of the part that an answer belongs to: by id, else the last of its kind."""
-    wanted = f"{asking} {call_id}"
-    last = ""
-    for part in reversed(parts):
-        if part.kind == asking:
-            if not call_id or part.pair == wanted:
-                return part.pair
-            last = last or part.pair
-    return last or "unasked"
+    def __init__(self) -> None:
+        self.kept: list[Part] = []
+        self._calls_by_id: dict[tuple[str, str], Part] = {}
+        self._calls_by_name: dict[str, deque[Part]] = {}
+        self._calls_by_text: dict[tuple[str, str], Part] = {}
+        self._pairs: dict[str, dict[str, None]] = {}
+
+    def keep(self, part: Part) -> None:
+        """Keep a part."""
+        self.kept.append(part)
+
+    def keep_call(self, part: Part, name: str, call_id: str) -> None:
+        """Keep a call of the client's."""
+        self.kept.append(part)
+        self._calls_by_name.setdefault(name, deque()).append(part)
+        if call_id:
+            self._calls_by_id.setdefault((call_id, name), part)
+        elif part.text is not None:
+            self._calls_by_text.setdefault((name, part.text), part)
+
+    def keep_external(self, kind: str, native: Any, call_id: str) -> None:
+        """Keep a call that somebody else runs, whose answer will ask for it."""
+        pairs = self._pairs.setdefault(kind, {})
+        pair = f"{kind} {call_id or len(self.kept)}"
+        pairs[pair] = None
+        self.kept.append(Part.copy_of(kind, native, pair))
+
+    def keep_answer(self, kind: str, native: Any, call_id: str) -> None:
+        """Keep the answer to such a call: by id, else to the last of its kind.
+
+        Args:
+            kind: The kind of part that it answers.
+            native: The native part.
+            call_id: The id of the call, or `""`.
+        """
+        pairs = self._pairs.get(kind, {})
+        pair = f"{kind} {call_id}"
+        if pair not in pairs:
+            pair = next(reversed(pairs), "unasked")
+        self.kept.append(Part.copy_of("answer", native, pair))
+
+    def find_known(
+        self, name: str, call_id: str, text: str | None, *, stopped: bool
+    ) -> Part | None:
+        """The call that is being sent again, if it is.
+
+        By its id, where it also says the same or the candidate had stopped; without an id only
+        where the candidate had stopped: before, a model may well repeat itself.
+
+        Args:
+            name: The tool's name.
+            call_id: The call's id, or `""`.
+            text: The whole argument text, `None` where it streams.
+            stopped: The candidate had stopped.
+        """
+        if not call_id:
+            return self._calls_by_text.get((name, text)) if stopped and text is not None else None
+        known = self._calls_by_id.get((call_id, name))
+        says_same = known is not None and text is not None and known.text == text
+        return known if stopped or says_same else None
+
+    def find_asked(self, call_id: str, name: str) -> Part | None:
+        """The client's call that an answer in the stream is to: by id, else the next by name."""
+        known = self._calls_by_id.get((call_id, name))
+        if known is not None:
+            return known
+        waiting = self._calls_by_name.get(name, deque())
+        while waiting and waiting[0].kind != "call":
+            waiting.popleft()
+        if not waiting or (call_id and waiting[0].call_id):
+            return None
+        return waiting[0]
 
 
 def contents(parts: Sequence[Part], answers: Mapping[str, Answered]) -> list[dict[str, Any]]:

@@ -121,7 +121,7 @@ def _own_step(step: Step) -> list[dict[str, Any]]:
             made["summary"] = [{"type": "text", "text": summary}]
         return [made]
     if step.kind != "model_output":
-        return [step.start]
+        return [step.start] if step.start else []
     content = [
         {"type": "text", "text": "".join(item)} if isinstance(item, list) else item
         for item in step.content

@@ -49,6 +49,9 @@ _CONVERSATION_EVENTS: Final = frozenset(
     }
 )
 
+_ENTRY: Final = {"object": "entry"}
+"""What every entry of a conversation has."""
+
 
 def recognises(native: Any) -> bool:
     """Whether a native event is the SDK's, of a chat or of a conversation.
@@ -242,7 +245,8 @@ class MistralNormaliser(ChatNormaliser):
         text = sendable("".join(self.text))
         entries: list[dict[str, Any]] = []
         if text:
-            entries.append({"type": "message.output", "role": "assistant", "content": text})
+            said = {"type": "message.output", "role": "assistant", "content": text}
+            entries.append({**_ENTRY, **said})
         kept: dict[str, Answered] = {}
         for call in self._only().calls.announced:
             answer = answers.get(call.identity.key)
@@ -250,13 +254,14 @@ class MistralNormaliser(ChatNormaliser):
                 kept.setdefault(call.identity.call_id, answer)
         for call_id, answer in kept.items():
             head = {"type": "function.call", "tool_call_id": call_id, "name": answer.call.name}
-            entries.append({**head, "arguments": arguments_of(answer)})
+            entries.append({**_ENTRY, **head, "arguments": arguments_of(answer)})
         return [*entries, *(_result(call_id, answer) for call_id, answer in kept.items())]
 
 
 def _result(call_id: str, answer: Answered | None) -> dict[str, Any]:
     said = "Error: the tool was not run." if answer is None else answer_content(answer)
-    return {"type": "function.result", "tool_call_id": call_id, "result": text_of(said)}
+    result = {"type": "function.result", "tool_call_id": call_id, "result": text_of(said)}
+    return {**_ENTRY, **result}
 
 
 PROVIDER: Final = Provider("mistral", MistralNormaliser, recognises, "sse")

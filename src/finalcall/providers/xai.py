@@ -63,12 +63,22 @@ _STATES: Final[Mapping[int | str, ExternalState]] = {
 """Enum values of the protocol, as protobuf has them and as its JSON form does."""
 
 
+_OTHER_CASE: Final = {
+    "completion_tokens": "completionTokens",
+    "encrypted_content": "encryptedContent",
+    "finish_reason": "finishReason",
+    "prompt_tokens": "promptTokens",
+    "reasoning_content": "reasoningContent",
+    "tool_calls": "toolCalls",
+}
+"""The fields of two words, as the JSON form writes them by default."""
+
+
 def _pick(node: Any, name: str) -> Any:
     """A field of a message; the JSON form may write its name in either case."""
     value = read(node, name)
     if value is None and is_mapping(node):
-        first, *rest = name.split("_")
-        return read(node, first + "".join(word.capitalize() for word in rest))
+        return node.get(_OTHER_CASE.get(name, name))
     return value
 
 
@@ -205,6 +215,8 @@ class XaiNormaliser(Normaliser):
         return [known.announced(native), known.delta(text, None), CallCompleted(known.call, True)]
 
     def _read_usage(self, usage: Any) -> None:
+        if usage is None:
+            return
         # Zero is protobuf's word for nothing. The counts are running ones.
         sent, written = _pick_count(usage, "prompt_tokens"), _pick_count(usage, "completion_tokens")
         self.usage.input_tokens = sent or self.usage.input_tokens

@@ -9,14 +9,14 @@ LangChain makes one for a stream that broke off, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
 from finalcall.events import (
     ArgumentsRestated,
-    CallKind,
     CallWithdrawn,
     Event,
+    ExternalCallChanged,
     ExternalState,
     MessageStopped,
     ReasoningDelta,
@@ -33,9 +33,19 @@ from finalcall.providers import (
     openai_responses,
 )
 from finalcall.providers.base import Answered, Context, Normaliser, Provider
+from finalcall.providers.langchain.blocks import (
+    CODE,
+    CODE_RESULT,
+    REASONING,
+    SERVER_CALLS,
+    SERVER_ITEMS,
+    answered_id,
+    reasoning_text,
+    reports_error,
+)
+from finalcall.providers.langchain.history import content_of, messages
 from finalcall.providers.native import read, read_count, read_index, read_list, read_text
 from finalcall.providers.openai_chat.calls import ChoiceCalls
-from finalcall.providers.openai_chat.echo import sendable
 from finalcall.providers.openai_chat.sink import Sink
 from finalcall.providers.values import text_of
 from finalcall.stop_reasons import StopReason, Verdict
@@ -61,37 +71,6 @@ STOP_REASONS: Final[Mapping[str, Verdict]] = {
     **{word: verdict for table in VOCABULARIES.values() for word, verdict in table.items()},
 }
 """All of those words."""
-
-_SERVER_CALLS: Final = frozenset(
-    {"server_tool_use", "mcp_tool_use", "server_tool_call", "server_tool_call_chunk"}
-)
-"""Content blocks of calls that the provider runs, whose result is a block of its own."""
-
-_SERVER_ITEMS: Final = frozenset(
-    {
-        "web_search_call",
-        "file_search_call",
-        "code_interpreter_call",
-        "mcp_call",
-        "image_generation_call",
-    }
-)
-"""Content blocks of calls that the provider has run, result included."""
-
-_CLIENT_CALLS: Final = frozenset(
-    {"tool_use", "function_call", "tool_call", "tool_call_chunk", "input_json_delta"}
-)
-"""Content blocks that repeat a call: LangChain makes them again from `tool_calls`."""
-
-_REASONING: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-
-_IDENTITIES: Final = frozenset(
-    {"type", "id", "index", "name", "call_id", "tool_use_id", "tool_call_id", "status", "phase"}
-)
-"""Fields of which every piece of a block repeats the same; all others grow by concatenation."""
-
-_MERGED_DEPTH: Final = 6
-"""Levels of a block that its pieces are merged at: real ones have three."""
 
 
 def recognises(native: Any) -> bool:
@@ -192,20 +171,32 @@ class LangChainNormaliser(Normaliser):
     def _read_block(self, kind: str, block: Mapping[str, Any]) -> None:
         if kind == "text":
             self._say(read_text(block, "text"))
-        elif kind in _REASONING:
-            self._say_reasoning(_reasoning_text(block))
+        elif kind in REASONING:
+            self._say_reasoning(reasoning_text(block))
         elif kind == "refusal":
             self._say(read_text(block, "refusal"))
             self._stop("refusal", _RESPONSES)
-        elif kind in _SERVER_CALLS:
+        elif kind in SERVER_CALLS:
             self._server_places |= {self._place(block)}
             if read_text(block, "id"):
                 self._run_elsewhere(read_text(block, "id"), read_text(block, "name") or kind)
-        elif kind in _SERVER_ITEMS:
+        elif kind in SERVER_ITEMS:
             failed = read_text(block, "status") in ("failed", "incomplete")
             self._run_elsewhere(read_text(block, "id"), kind, failed=failed)
-        elif kind.endswith("tool_result") and _answered_id(block):
-            self._run_elsewhere(_answered_id(block), kind, failed=_reports_error(block))
+        elif kind in (CODE, CODE_RESULT):
+            self._read_code(kind, block)
+        elif kind.endswith("tool_result") and answered_id(block):
+            self._run_elsewhere(answered_id(block), kind, failed=reports_error(block))
+
+    def _read_code(self, kind: str, block: Mapping[str, Any]) -> None:
+        """Note code that the model runs: its result is that of the code before it."""
+        if kind == CODE or not self.external_calls:
+            self._run_elsewhere("", CODE)
+            return
+        latest = self.external_calls[-1]
+        failed = "FAILED" in str(block.get("outcome"))
+        latest.state = ExternalState.FAILED if failed else ExternalState.DONE
+        self._sink.events.append(ExternalCallChanged(latest, self._sink.carried()))
 
     def _run_elsewhere(self, call_id: str, name: str, *, failed: bool | None = None) -> None:
         """Note a call that the provider runs: that it began, or how it ended."""
@@ -302,163 +293,14 @@ class LangChainNormaliser(Normaliser):
     def history(
         self, answers: Mapping[str, Answered], *, paused: bool, stored: bool = False
     ) -> list[dict[str, Any]]:
-        """Messages as dicts, as every LangChain model takes them: one `ai`, one `tool` a result.
-
-        Integrations send on what stands in the message, so what their services refuse is left
-        out here: reasoning that is unsigned or that nothing follows, blank text, a server-side
-        call without its result, a call without an id.
-        """
+        """The messages that `history` describes, of the calls that have an id of their own."""
         kept: dict[str, Answered] = {}
         for call in self._calls.announced:
             answer = answers.get(call.identity.key)
             if answer is not None and call.identity.call_id is not None:
                 kept.setdefault(call.identity.call_id, answer)
-        content = self._content_history(kept, keep_all=paused)
-        if not content and not kept:
-            return []
-        message: dict[str, Any] = {"type": "ai", "content": content}
-        if kept:
-            message["tool_calls"] = [_tool_call(answer) for answer in kept.values()]
-        kwargs = _merged("", [_without_calls(kwargs) for kwargs in self._kwargs], _MERGED_DEPTH)
-        if kwargs:
-            message["additional_kwargs"] = kwargs
-        if self._metadata:
-            message["response_metadata"] = dict(self._metadata)
-        return [message, *(_tool_message(answer) for answer in kept.values())]
-
-    def _content_history(
-        self, kept: Mapping[str, Answered], *, keep_all: bool
-    ) -> str | list[dict[str, Any]]:
-        if all(isinstance(piece, str) for piece in self._content):
-            return sendable("".join(self._content))
-        blocks = _merged_blocks(self._content)
-        if keep_all:
-            return blocks
-        answered = {_answered_id(block) for block in blocks}
-        blocks = [block for block in blocks if _may_go_back(block, answered, kept)]
-        while blocks and not kept and blocks[-1].get("type") in _REASONING:
-            blocks.pop()
-        return blocks
-
-
-def _reasoning_text(block: Mapping[str, Any]) -> str:
-    """The text of a reasoning block, in whichever of the integrations' shapes."""
-    for name in ("thinking", "reasoning", "reasoning_content", "summary"):
-        value = block.get(name)
-        if isinstance(value, str):
-            return value
-        if is_mapping(value):
-            return read_text(value, "text")
-        if is_array(value):
-            return "".join(read_text(part, "text") for part in value)
-    return ""
-
-
-def _answered_id(block: Any) -> str:
-    return read_text(block, "tool_use_id") or read_text(block, "tool_call_id")
-
-
-def _reports_error(block: Any) -> bool:
-    return (
-        read(block, "is_error") is True
-        or read_text(block, "status") == "error"
-        or read_text(read(block, "content"), "type").endswith("_error")
-    )
-
-
-def _may_go_back(
-    block: Mapping[str, Any], answered: set[str], kept: Mapping[str, Answered]
-) -> bool:
-    """Whether a block belongs into the next request."""
-    kind = read_text(block, "type")
-    if kind == "text":
-        return bool(read_text(block, "text").strip())
-    if kind == "thinking":
-        return not isinstance(block.get("thinking"), str) or bool(block.get("signature"))
-    if kind == "reasoning_content":
-        return bool(read_text(block.get("reasoning_content"), "signature"))
-    if kind in _SERVER_CALLS:
-        return read_text(block, "id") in answered
-    if kind == "custom_tool_call":
-        return read_text(block, "call_id") in kept
-    return kind not in _CLIENT_CALLS
-
-
-def _without_calls(kwargs: Any) -> dict[str, Any]:
-    """A chunk's further fields without the calls, which stand in `tool_calls`."""
-    if not is_mapping(kwargs):
-        return {}
-    left_out = ("tool_calls", "function_call", "parsed")
-    return {name: value for name, value in kwargs.items() if name not in left_out}
-
-
-def _merged_blocks(pieces: Iterable[Any]) -> list[dict[str, Any]]:
-    """Join the pieces of content blocks: those of one index are one block."""
-    groups: dict[Any, list[Any]] = {}
-    for number, piece in enumerate(pieces):
-        block = {"type": "text", "text": piece} if isinstance(piece, str) else piece
-        if not is_mapping(block):
-            continue
-        index = block.get("index")
-        key = index if isinstance(index, int | str) and index != "" else ("alone", number)
-        groups.setdefault(key, []).append(block)
-    return [_merged("", group, _MERGED_DEPTH) for group in groups.values()]
-
-
-def _merged(name: str, values: Sequence[Any], depth: int) -> Any:
-    """Join what the pieces of one block have under one name."""
-    values = [value for value in values if value is not None]
-    if not values:
-        return None
-    if name in _IDENTITIES:
-        return values[0]
-    texts = [value for value in values if isinstance(value, str)]
-    if texts:
-        return sendable("".join(texts))
-    if depth and all(is_mapping(value) for value in values):
-        names = dict.fromkeys(name for value in values for name in value)
-        return {
-            name: _merged(name, [value.get(name) for value in values], depth - 1) for name in names
-        }
-    if depth and all(is_array(value) for value in values):
-        return _merged_items([item for value in values for item in value], depth - 1)
-    return values[-1]
-
-
-def _merged_items(items: Sequence[Any], depth: int) -> list[Any]:
-    groups: dict[Any, list[Any]] = {}
-    for number, item in enumerate(items):
-        index = item.get("index") if is_mapping(item) else None
-        key = index if isinstance(index, int | str) else ("alone", number)
-        groups.setdefault(key, []).append(item)
-    return [group[0] if len(group) == 1 else _merged("", group, depth) for group in groups.values()]
-
-
-def _tool_call(answer: Answered) -> dict[str, Any]:
-    args = answer.args
-    if answer.call.kind is CallKind.CUSTOM:
-        args = {"__arg1": sendable(answer.text)}
-    return {
-        "type": "tool_call",
-        "id": answer.call.call_id,
-        "name": answer.call.name,
-        "args": args,
-    }
-
-
-def _tool_message(answer: Answered) -> dict[str, Any]:
-    content = answer.result.content
-    if answer.call.kind is CallKind.CUSTOM:
-        content = [{"type": "custom_tool_call_output", "output": content}]
-    message: dict[str, Any] = {
-        "type": "tool",
-        "content": content,
-        "tool_call_id": answer.call.call_id,
-        "name": answer.call.name,
-    }
-    if answer.result.is_error:
-        message["status"] = "error"
-    return message
+        content = content_of(self._content, frozenset(kept), keep_all=paused)
+        return messages(content, self._kwargs, self._metadata, list(kept.values()))
 
 
 PROVIDER: Final = Provider("langchain", LangChainNormaliser, recognises, "ndjson")
