@@ -21,7 +21,7 @@ NOT_PROVIDERS = frozenset({"refused"})
 def modules_with_a_row() -> set[str]:
     """The modules and packages of the folder that define a PROVIDER."""
     return {
-        path.stem if path.is_file() else path.parent.name
+        path.stem if path.parent == SOURCE else path.parent.name
         for path in [*SOURCE.glob("*.py"), *SOURCE.glob("*/*.py")]
         if "PROVIDER: Final" in path.read_text(encoding="utf-8") and path.stem != "__init__"
     } - NOT_PROVIDERS
