@@ -157,6 +157,16 @@ def test_a_call_announced_twice_is_matched_not_appended() -> None:
     assert [one[2] for one in words(other)] == ["unparseable"]
 
 
+def test_an_exception_frame_of_bedrock_voids_the_stop_reason() -> None:
+    """Amazon Bedrock frames the same events, and reports errors under their own names."""
+    settler = settle(
+        message_start(), *call(0), stopped()[0], {"throttlingException": {"message": "slow down"}}
+    )
+    assert [one[2] for one in words(settler)] == ["abandoned"]
+    assert settler.ending is not None
+    assert settler.ending.code == "throttlingException"
+
+
 def test_a_repeated_message_start_is_no_second_message() -> None:
     """The same id again, before anything came."""
     settler = settle(message_start(), message_start(), *call(0), *stopped())

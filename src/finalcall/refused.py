@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 from finalcall.narrow import is_mapping
+from finalcall.providers.gemini_calling import will_run_calls
 from finalcall.providers.native import read, read_text
 
 Look: TypeAlias = Callable[[Any], bool]
@@ -210,6 +211,10 @@ _CLAUDE: Final = (
     "the Claude Agent SDK runs the tools itself and gives every call twice: wrap "
     "client.messages.create(stream=True) of the anthropic SDK instead"
 )
+_GEMINI: Final = (
+    "google-genai calls the functions itself: pass their declarations instead of Python callables, "
+    "or automatic_function_calling with disable=True, and wrap generate_content_stream() of that"
+)
 _MISTRAL: Final = (
     "Mistral's run_stream_async runs the tools itself, so its calls must not be dispatched again: "
     "wrap client.beta.conversations.start_stream() or client.chat.stream() instead"
@@ -225,6 +230,7 @@ STREAMS: Final = (
     Refusal("Pydantic AI", _with("all_messages", "new_messages", "run_id"), _PYDANTIC_AI),
     Refusal("Claude Agent SDK", _with("receive_messages", "receive_response"), _CLAUDE),
     Refusal("Mistral run_stream", _is_mistral_run, _MISTRAL),
+    Refusal("Gemini automatic function calling", will_run_calls, _GEMINI),
 )
 """What people hold and may hand over in place of a stream."""
 
@@ -241,9 +247,7 @@ EVENTS: Final = (
     Refusal(
         "Gemini automatic function calling",
         _is_gemini_automatic,
-        "google-genai called the functions itself: pass their declarations instead of Python "
-        "callables, or automatic_function_calling with disable=True, and wrap "
-        "generate_content_stream() of that",
+        _GEMINI,
     ),
     Refusal(
         "LangGraph",

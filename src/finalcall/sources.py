@@ -220,13 +220,16 @@ class PumpedSource:
         self._close = close
         self._waiting = waiting
         self._queue: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(_QUEUED_EVENTS)
-        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._reading = False
         self._thread: threading.Thread | None = None
 
     def get(self) -> Any:
         """The next native event; any deadline ends the wait, and waiting can go on."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="finalcall-reader", daemon=True)
+            self._reading = True
             self._thread.start()
         try:
             native, error = self._queue.get_nowait()
@@ -248,23 +251,34 @@ class PumpedSource:
             try:
                 for native in iterator:
                     self._queue.put((native, None))
-                    if self._closed.is_set():
-                        return
+                    if self._closed:
+                        break
             finally:
                 # A generator can only be closed by the thread that runs it.
                 close_if_possible(iterator)
             self._queue.put((None, Exhausted()))
         except BaseException as error:
             self._queue.put((None, error))
+        with self._lock:
+            self._reading = False
+            closing = self._closed
+        if closing:
+            self._close()
 
     def close(self) -> None:
-        """Tell the thread to stop and close the stream; the thread ends with its `next()`."""
-        self._closed.set()
+        """Tell the thread to stop; the stream is closed now, or by the thread after its `next()`.
+
+        Some streams hold a lock while they are read: to close them here would wait for the read.
+        """
+        with self._lock:
+            self._closed = True
+            reading = self._reading
         with contextlib.suppress(queue.Empty):
             while True:
                 self._queue.get_nowait()
         self._queue.put_nowait((None, Exhausted()))
-        self._close()
+        if not reading:
+            self._close()
 
 
 def close_if_possible(stream: Any) -> None:

@@ -20,6 +20,7 @@ from finalcall.events import (
     StreamFault,
     TextDelta,
 )
+from finalcall.narrow import is_object
 from finalcall.outcomes import Cause
 from finalcall.providers.base import (
     Answered,
@@ -127,8 +128,15 @@ class AnthropicNormaliser(Normaliser):
         The helper's derived events (`input_json`, `text`, …) repeat a raw one that it also
         yields, so they say nothing new.
         """
-        handler = self._handlers.get(read_text(native, "type"), only_native)
+        handler = self._handlers.get(read_text(native, "type"), self._other)
         return handler(native)
+
+    def _other(self, native: Any) -> list[Event]:
+        """An event that says nothing new, or an exception frame of Amazon Bedrock."""
+        name = next(iter(native), "") if is_object(native) and len(native) == 1 else ""
+        if str(name).endswith("Exception"):
+            return [self.fault({"type": str(name)}, native)]
+        return only_native(native)
 
     def _message_start(self, native: Any) -> list[Event]:
         message = read(native, "message")

@@ -96,6 +96,8 @@ class Normaliser(ABC):
         self.request_fields: dict[str, Any] = {}
         self._keys: set[str] = set()
         self._ids: set[str] = set()
+        self._noted: set[Anomaly] = set()
+        self._external_by_id: dict[str, ExternalCall] = {}
 
     @abstractmethod
     def feed(self, native: Any) -> list[Event]:
@@ -129,7 +131,8 @@ class Normaliser(ABC):
     def anomaly(self, name: AnomalyName, key: str | None = None) -> None:
         """Note an oddity, once a kind and call."""
         anomaly = Anomaly(name, key)
-        if anomaly not in self.anomalies:
+        if anomaly not in self._noted:
+            self._noted.add(anomaly)
             self.anomalies.append(anomaly)
 
     def identify(
@@ -179,12 +182,14 @@ class Normaliser(ABC):
         self, call_id: str | None, name: str, native: Any, state: ExternalState | None = None
     ) -> ExternalCallChanged:
         """A call that the provider runs began, or (same id) changed its state."""
-        for known in reversed(self.external_calls):
-            if call_id and known.call_id == call_id:
-                known.state = state or known.state
-                return ExternalCallChanged(known, native)
+        known = self._external_by_id.get(call_id or "")
+        if known is not None:
+            known.state = state or known.state
+            return ExternalCallChanged(known, native)
         made = ExternalCall(call_id or None, name, state or ExternalState.RUNNING)
         self.external_calls.append(made)
+        if call_id:
+            self._external_by_id[call_id] = made
         return ExternalCallChanged(made, native)
 
 
