@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from finalcall import (
     Accumulator,
     ArgumentsDelta,
+    ArgumentsRestated,
     Call,
     CallAnnounced,
     CallCompleted,
+    CallWithdrawn,
     Cause,
     Limits,
     MessageStopped,
@@ -145,3 +147,23 @@ def test_a_fault_voids_a_good_reason_and_no_other(verdict: Verdict) -> None:
             accumulator.feed(event)  # type: ignore[arg-type]
         voided = verdict is Verdict.COMPLETE
         assert accumulator.stop_reason == (None if voided else reason)
+
+
+def test_events_about_calls_that_nobody_announced_are_ignored() -> None:
+    """Whatever they say."""
+    accumulator = Accumulator()
+    stranger = Call(CallIdentity("x", "x", "x"))
+    for event in (ArgumentsRestated(stranger, "{}"), CallWithdrawn(stranger)):
+        accumulator.feed(event)
+    assert accumulator.announced == []
+
+
+def test_a_replay_is_bounded_too() -> None:
+    """A second telling longer than the limit is no equal of the first."""
+    accumulator = Accumulator(limits=Limits(arguments=4))
+    made = announce(accumulator)
+    accumulator.feed(ArgumentsDelta(made, "{}"))
+    accumulator.feed(CallAnnounced(made))
+    for piece in ("{}", "   "):
+        accumulator.feed(ArgumentsDelta(made, piece))
+    assert accumulator.announced[0].overflowed

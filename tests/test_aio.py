@@ -17,6 +17,7 @@ from finalcall import (
     Cause,
     Event,
     Failed,
+    Idle,
     StreamIdle,
     StreamQuiet,
     asettle,
@@ -284,3 +285,30 @@ async def test_many_events_pass_a_slow_reader_in_order() -> None:
             await asyncio.sleep(0)
             assert read - seen < 200
     assert turn.text == "".join(pieces)
+
+
+async def test_a_timer_that_fires_while_nobody_waits_ends_nothing() -> None:
+    """A reader that thinks longer than every limit kills nothing."""
+
+    async def stream() -> AsyncIterator[Any]:
+        for native in CLEAN:
+            await asyncio.sleep(0)
+            yield native
+
+    idle = Idle(first=0.2, between=0.2, in_call=0.2, progress=0.2, quiet=None)
+    async with AsyncTurn(stream(), tools=TOOLS, idle_timeout=idle) as turn:
+        async for event in turn:
+            if isinstance(event, CallAnnounced):
+                await asyncio.sleep(0.5)
+    assert turn.verdict == "dispatch"
+
+
+async def test_a_synchronous_stream_that_raises_raises_here() -> None:
+    """The thread hands its exception over."""
+
+    def stream() -> Iterator[Any]:
+        yield message_start()
+        raise ConnectionResetError("gone")
+
+    with pytest.raises(ConnectionResetError, match="gone"):
+        await asettle(stream(), tools=None)

@@ -131,3 +131,11 @@ def test_a_limit_that_would_end_every_turn_is_refused(value: float) -> None:
     """Zero is not a way to say never."""
     with pytest.raises(ValueError, match="None to turn it off"):
         Idle(between=value)
+
+
+def test_a_phase_that_is_set_again_changes_nothing() -> None:
+    """The limits are worked out when something changes."""
+    clocks = Clocks(IDLE)
+    clocks.phase = clocks.phase
+    assert clocks.phase is Phase.FIRST
+    assert clocks.shortest == 2.0

@@ -249,3 +249,15 @@ def test_unfinished_texts_are_neither(text: str) -> None:
         assert not preview.complete
         shown.add(repr((preview.value.begun, preview.value.plain())))
     assert len(shown) == 1
+
+
+@pytest.mark.parametrize("literal", ["-", "tru", "1e", "01", "nul"])
+@pytest.mark.parametrize("size", [1, 8, 1000])
+def test_a_broken_scalar_between_members_freezes(literal: str, size: int) -> None:
+    """However the text is cut, what came before it stays and nothing after it is shown."""
+    text = f'{{"x": "y", "a":{literal},"b":1}}'
+    preview = Preview()
+    for begin in range(0, len(text), size):
+        preview.feed(text[begin : begin + size])
+    assert preview.malformed
+    assert preview.value.copy() == {"x": "y"}

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from finalcall import ArgumentsDelta, Event, PreviewChanged, Settler, Turn
+from finalcall import (
+    ArgumentsDelta,
+    ArgumentsRestated,
+    Call,
+    CallAnnounced,
+    CallKind,
+    Event,
+    PreviewChanged,
+    Settler,
+    Turn,
+)
+from finalcall.events import CallIdentity
 from finalcall.preview import MASK, Preview
+from finalcall.previews import Previews
 from tests.messages import CLEAN, TOOLS, call, message_start, stopped
 
 SECRET = {
@@ -75,3 +87,22 @@ def test_until_the_tool_is_known_nothing_is_shown() -> None:
     found = [event for native in late for event in settler.feed(native)]
     assert shown(found) == [{"password": MASK}]
     assert settler.verdict == "dispatch"
+
+
+def test_a_restated_text_is_shown_anew() -> None:
+    """What the provider takes back leaves the screen."""
+    made = Call(CallIdentity("k", "k", "create_ticket"))
+    previews = Previews(Preview, None)
+    previews.beside([CallAnnounced(made), ArgumentsDelta(made, '{"title": "w')])
+    _, changed = previews.beside([ArgumentsRestated(made, '{"title": "x"}')])
+    assert shown([changed]) == [{"title": "x"}]
+    other = Call(CallIdentity("o", "o", "create_ticket"))
+    _, first = previews.beside([ArgumentsRestated(other, '{"title": "y"}')])
+    assert shown([first]) == [{"title": "y"}]
+
+
+def test_free_text_has_no_preview() -> None:
+    """It is no JSON: a screen shows the pieces as they are."""
+    made = Call(CallIdentity("k", "k", "run_sql", CallKind.CUSTOM))
+    delta = ArgumentsDelta(made, "select 1")
+    assert Previews(Preview, None).beside([delta]) == [delta]

@@ -351,3 +351,48 @@ def test_whatever_a_service_sends_nothing_is_lost(case: Case, data: st.DataObjec
     results = {one: "ok" for one in settler.outcomes if isinstance(one, Dispatchable)}
     assert isinstance(settler.history(results), list)
     assert all(isinstance(one, Dispatchable | Failed) or one.errors for one in settler.outcomes)
+
+
+def test_text_may_stand_in_the_start_of_its_block() -> None:
+    """It counts as text like any other."""
+    assert (
+        settle(message_start(), start(0, type="text", text="Hi"), *stopped("end_turn")).text == "Hi"
+    )
+
+
+def test_an_index_may_be_taken_by_another_call() -> None:
+    """The first call at it never got its own end."""
+    settler = settle(message_start(), *call(0, "a", stop=False), *call(0, "b"), *stopped())
+    assert [one[2] for one in words(settler)] == ["abandoned", "dispatchable"]
+
+
+def test_input_for_a_block_that_takes_none_is_noted() -> None:
+    """Nothing of it belongs to a call."""
+    events = [*text("On it."), delta(0, type="input_json_delta", partial_json="{}")]
+    settler = settle(message_start(), *events, *stopped("end_turn"))
+    assert Anomaly("delta_for_unknown_call") in settler.anomalies
+
+
+def test_input_given_as_text_is_parsed_like_any_text() -> None:
+    """Some gateways send a string where an object belongs."""
+    given_text = call(0, arguments="", input='{"title": "x"}')
+    assert words(settle(message_start(), *given_text, *stopped()))[0][3] == {"title": "x"}
+
+
+def test_a_compaction_goes_back_as_it_came() -> None:
+    """Whole in its start, or in pieces."""
+    pieces = [
+        start(0, type="compaction", content=None),
+        delta(0, type="compaction_delta", content="Short."),
+        start(1, type="compaction", content="Whole."),
+    ]
+    settler = settle(message_start(), *pieces, *stopped("compaction"))
+    (message,) = settler.history()
+    assert [block["content"] for block in message["content"]] == ["Short.", "Whole."]
+
+
+def test_keys_stay_unique_whatever_the_ids() -> None:
+    """An id may look like a key that was made up."""
+    calls = [*call(0, "call-1"), *call(1, "call-1"), *call(2, "call-1"), *call(3, "call-2")]
+    settler = settle(message_start(), *calls, *stopped())
+    assert len({outcome.key for outcome in settler.outcomes}) == 4

@@ -16,6 +16,7 @@ from finalcall import (
     Limits,
     Other,
     ProviderFault,
+    RefusedStream,
     SchemaError,
     Settler,
     StreamEndedEarly,
@@ -352,3 +353,33 @@ def test_a_result_that_cannot_be_sent_is_refused() -> None:
     """Its type is named, its content is not."""
     with pytest.raises(TypeError, match="of type object cannot be sent"):
         feed(CLEAN).history({"toolu_1": object()})
+
+
+def test_a_stream_whose_calls_an_sdk_runs_is_refused() -> None:
+    """The message says what to wrap; naming the provider overrides it."""
+    with pytest.raises(RefusedStream, match="instead"):
+        Settler(tools=None).feed({"event_kind": "part_start", "index": 0})
+
+
+def test_anything_after_the_end_of_nothing_is_ignored() -> None:
+    """No provider is known that could read it."""
+    settler = feed([])
+    settler.end()
+    assert settler.feed(CLEAN[0]) == []
+
+
+def test_silence_after_a_stop_reason_ends_the_message_well() -> None:
+    """An end marker that never comes holds nothing up."""
+    settler = Settler(tools=TOOLS, after_stop=2.0)
+    for native in CLEAN[:-1]:
+        settler.deadline(0.0)
+        settler.feed(native, 0.0)
+    events = settler.tick(settler.deadline(0.0))
+    assert [type(event) for event in events] == [CallSettled]
+    assert settler.ending is not None
+    assert settler.ending.clean
+
+
+def test_a_result_does_not_show_itself() -> None:
+    """What tools return is the user's data too."""
+    assert "S3NT1N3L" not in repr(ToolResult("S3NT1N3L"))

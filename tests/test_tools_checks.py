@@ -533,3 +533,11 @@ def test_no_violation_repeats_what_the_model_wrote(schema: Any, value: Any) -> N
     """Messages, expectations and reprs hold the schema's own words only."""
     for error in errors(schema, spoil(value)):
         assert SECRET not in f"{error.message}{error.expected}{error!r}"
+
+
+@pytest.mark.parametrize("value", [{}, {"a": 1}, 3, "long"])
+def test_property_names_concern_objects_whose_names_miss_them(value: object) -> None:
+    """Short names and values that are no object are fine."""
+    schema = {"properties": {"it": {"propertyNames": {"maxLength": 1}}}}
+    for fast in (False, True):
+        assert ToolSet({"f": schema}, fast=fast).check("f", {"it": value}).errors == ()

@@ -10,6 +10,7 @@ import anthropic
 import pytest
 
 from finalcall import (
+    Anomaly,
     CallAnnounced,
     CallSettled,
     Cause,
@@ -17,6 +18,7 @@ from finalcall import (
     Event,
     Failed,
     Idle,
+    RefusedStream,
     SchemaError,
     StreamIdle,
     StreamQuiet,
@@ -332,3 +334,34 @@ async def test_an_async_stream_is_sent_to_the_async_turn() -> None:
 def test_any_iterable_of_events_or_bytes_is_a_stream(stream: Any) -> None:
     """Dicts and bytes need no SDK."""
     assert settle(stream, tools=TOOLS).verdict == "dispatch"
+
+
+def test_a_stream_that_runs_its_calls_itself_is_refused_before_it_is_read() -> None:
+    """The tool runner of an SDK is recognised by what it offers."""
+
+    class Runner:
+        def until_done(self) -> None:
+            """Run to the end."""
+
+        def generate_tool_call_response(self) -> None:
+            """Run the tools."""
+
+    with pytest.raises(RefusedStream, match="instead"):
+        Turn(Runner(), tools=None)
+
+
+def test_anomalies_are_the_settlers() -> None:
+    """A turn names what was odd."""
+    turn = settle([message_start(), *stopped("tool_use")], tools=None)
+    assert turn.anomalies == [Anomaly("promised_calls_missing")]
+
+
+def test_a_turn_may_be_closed_inside_its_loop(connect: Any) -> None:
+    """What is open is cancelled, and the loop ends."""
+    turn = Turn(connect(script(OPEN_CALL, Stall())), tools=TOOLS)
+    for event in turn:
+        if isinstance(event, CallAnnounced):
+            turn.close()
+    assert [outcome.cause for outcome in turn.outcomes if isinstance(outcome, Failed)] == [
+        Cause.CANCELLED
+    ]

@@ -110,8 +110,10 @@ class Buffer:
     def append(self, text: str) -> None:
         """Add a piece, or match it if the call is being replayed. A stale piece is dropped."""
         if self._replay is not None:
-            if self._replay.tell() + len(text) <= self._limit:
-                self._replay.write(text)
+            if self._replay.tell() + len(text) > self._limit:
+                self.overflowed = True
+                return
+            self._replay.write(text)
             return
         if self.fixed:
             return

@@ -51,8 +51,7 @@ class AsyncioReader:
         if not self._arrived:
             await self._wait()
         native, error = self._arrived.popleft()
-        if len(self._arrived) < _QUEUED_EVENTS:
-            self._room.set()
+        self._room.set()
         if error is not None:
             raise error
         return native

@@ -58,11 +58,6 @@ class StopReason:
     raw: str
     verdict: Verdict
 
-    @classmethod
-    def read(cls, raw: str, table: Mapping[str, Verdict]) -> StopReason:
-        """Look a provider's word up; a word the table lacks is `UNKNOWN`."""
-        return cls(raw, table.get(raw, Verdict.UNKNOWN))
-
 
 def worst(first: StopReason | None, second: StopReason | None) -> StopReason | None:
     """The worse of two reasons, the first where they are equally bad; `None` is no reason."""
