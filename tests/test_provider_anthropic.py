@@ -396,3 +396,12 @@ def test_keys_stay_unique_whatever_the_ids() -> None:
     calls = [*call(0, "call-1"), *call(1, "call-1"), *call(2, "call-1"), *call(3, "call-2")]
     settler = settle(message_start(), *calls, *stopped())
     assert len({outcome.key for outcome in settler.outcomes}) == 4
+
+
+def test_thinking_outside_of_any_block_is_shown_and_not_kept() -> None:
+    """There is no signature to send it back with."""
+    settler = Settler("anthropic", tools=None)
+    (event,) = settler.feed(delta(3, type="thinking_delta", thinking="hm"))
+    assert isinstance(event, ReasoningDelta)
+    settler.end()
+    assert settler.history() == []

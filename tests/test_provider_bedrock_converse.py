@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finalcall import Anomaly, Dispatchable, ExternalState, ReasoningDelta, Settler, Verdict
-from finalcall.providers.bedrock_converse import STOP_REASONS, recognises
+from finalcall.providers.bedrock_converse import STOP_REASONS, _input_of, recognises
 from tests.expectation import settled
 from tests.history_rules.bedrock_converse import check
 from tests.mutations import mutated
@@ -454,3 +454,10 @@ def test_an_announcement_is_an_anomaly_only_once() -> None:
     """The same oddity of the same call is noted once."""
     settler = settle(START, *call(0), piece(0, " "), piece(0, " "), *stop())
     assert settler.anomalies.count(Anomaly("delta_after_end", "tooluse_a")) == 1
+
+
+def test_a_server_call_whose_input_was_cut_goes_back_empty() -> None:
+    """Its result stands beside it, and the API wants an object."""
+    assert _input_of('{"query": "x"}') == {"query": "x"}
+    assert _input_of("") == {}
+    assert _input_of('{"query": "x') == {}
