@@ -128,8 +128,8 @@ class Buffer:
 
     def restate(self, text: str) -> None:
         """Replace the text by the one the provider states as the whole."""
-        if self._replay is not None or self.fixed:
-            # Already whole: a second whole text is compared with the first.
+        if self._replay is not None or self.fixed or self.covered:
+            # Already whole, or stopped: a second whole text is compared with the first.
             self._replay = io.StringIO(newline="")
             self._replay.write(text[: self._limit + 1])
             return
@@ -140,7 +140,7 @@ class Buffer:
 
     def announce_again(self, given: str) -> None:
         """Take a second announcement: what follows is compared with what is there."""
-        if self.size or self.given:
+        if self.size or self.given or self.state is State.FINISHED:
             self._replay = io.StringIO(newline="")
             self._replay_given = given
         else:

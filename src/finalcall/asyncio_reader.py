@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import inspect
 import threading
 from collections import deque
@@ -104,7 +103,7 @@ class AsyncioReader:
                         await self._room.wait()
             self._put(None, Exhausted())
         except BaseException as error:
-            self._put(None, error)
+            self._put(None, Exhausted() if self._closed else error)
             if isinstance(error, asyncio.CancelledError) and self._closed:
                 raise
 
@@ -135,9 +134,13 @@ async def _natives(stream: Any, waiting: Waiting) -> AsyncGenerator[Any, None]:
         return
     iterate = getattr(stream, "aiter_bytes", None) or getattr(stream, "__aiter__", None)
     if iterate is None:
-        iterate = functools.partial(_from_thread, stream, waiting)
-    iterator = cast("AsyncIterator[Any]", iterate())
+        async with contextlib.aclosing(_from_thread(stream, waiting)) as natives:
+            async for native in natives:
+                yield native
+        return
+    iterator: Any = stream
     try:
+        iterator = cast("AsyncIterator[Any]", iterate())
         async for native in iterator:
             yield native
     finally:

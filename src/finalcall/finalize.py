@@ -68,7 +68,7 @@ def finalize(
             buffer,
             stop_reason if buffer.covered or acc.reported is None else None,
             cause=acc.fault or cause,
-            trusted=truncation == "last" and position < len(buffers) - 1,
+            trusted=truncation == "last" and position < len(buffers) - 1 and acc.fault is None,
             unconfirmed=unconfirmed == "dispatch" and acc.fault is None,
         )
         if given is None:
@@ -121,11 +121,11 @@ def _judge(buffer: Buffer, tools: ToolSet | None) -> Outcome:
 def _validate(buffer: Buffer, name: str, value: Any, tools: ToolSet | None) -> Outcome:
     args = value if is_object(value) else None
     parsed: Any = None
-    if tools is not None:
+    if buffer.kind is CallKind.CUSTOM and not _takes_text(tools, name):
+        errors: tuple[Violation, ...] = (_NOT_DECLARED,)
+    elif tools is not None:
         check = tools.check(name, value)
         errors, parsed = check.errors, check.parsed
-    elif buffer.kind is CallKind.CUSTOM:
-        errors = (_NOT_DECLARED,)
     else:
         errors = () if args is not None else (_NOT_AN_OBJECT,)
     if errors or args is None:
@@ -140,6 +140,12 @@ def _validate(buffer: Buffer, name: str, value: Any, tools: ToolSet | None) -> O
         )
     advance(buffer.state, Input.VALID)
     return _dispatchable(buffer, name, args, parsed)
+
+
+def _takes_text(tools: ToolSet | None, name: str) -> bool:
+    """Whether a tool of that name was declared to take free text."""
+    tool = None if tools is None else tools.get(name)
+    return tool is not None and tool.kind == "custom"
 
 
 _NOT_AN_OBJECT = Violation((), "type", "object", "the arguments must be a JSON object")

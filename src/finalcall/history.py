@@ -5,13 +5,16 @@ Text and reasoning stay, failed calls go, and every call that stays has exactly 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finalcall.accumulator import Buffer
+from finalcall.narrow import is_array, is_object
 from finalcall.outcomes import Failed, Outcome, SchemaError, Violation
 from finalcall.providers.base import Answered, Normaliser
 from finalcall.results import Results, ToolResult, find_result
+from finalcall.strict import encodable
 
 
 def answer_for(error: SchemaError) -> ToolResult:
@@ -78,4 +81,23 @@ def build_history(
             f"{normaliser.provider} keeps no conversation on its server; leave stored= out to get "
             "the whole message"
         )
-    return normaliser.history(answers, paused=paused, stored=stored)
+    return _sendable(normaliser.history(answers, paused=paused, stored=stored))
+
+
+def _sendable(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages whose text can be encoded: split surrogate pairs joined, lone halves replaced.
+
+    What was copied from native events may hold such text at any depth.
+    """
+    sent: list[dict[str, Any]] = list(messages)
+    pending: list[Any] = [sent]
+    while pending:
+        holder: Any = pending.pop()
+        places: Any = holder.items() if is_object(holder) else enumerate(holder)
+        for place, value in tuple(places):
+            if isinstance(value, str):
+                holder[place] = encodable(value)
+            elif is_object(value) or is_array(value):
+                holder[place] = inner = copy.copy(value)
+                pending.append(inner)
+    return sent

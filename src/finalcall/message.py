@@ -203,7 +203,8 @@ class Message:
                 at_least_truncated(accumulator.stop_reason, at_ceiling),
                 tools=tools,
                 truncation=truncation,
-                unconfirmed=unconfirmed,
+                # Usage at the ceiling says that something was cut, even where nothing else does.
+                unconfirmed="fail" if at_ceiling else unconfirmed,
                 cause=cause,
             )
             calls = (buffer.call for buffer in accumulator.announced)

@@ -6,7 +6,6 @@ settles every call exactly once, in the call that ends the message.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Final, cast, final
 
@@ -73,8 +72,8 @@ class Settler:
         limits: Bounds on the message.
         idle_timeout: Seconds between events, an `Idle`, or `None` for no limit.
         after_stop: Seconds of silence after a stop reason that end the message.
-        on_settled: Called exactly once a call, whatever ends the turn. What it raises becomes a
-            warning: every other call is still reported.
+        on_settled: Called exactly once a call, whatever ends the turn. What it raises is logged
+            (by the type alone): every other call is still reported.
         preview: `finalcall.preview.Preview` to get a `PreviewChanged` after every piece of
             arguments, for screens; `None` costs nothing.
 
@@ -140,7 +139,7 @@ class Settler:
             UnrecognisedStream: The first event is no known provider's.
             RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
-        if isinstance(native, _BYTES):
+        if isinstance(native, _BYTES) and self.ending is None:
             return self._feed_bytes(bytes(cast("bytes", native)), now)
         if self.ending is not None:
             self._note_late(native)
@@ -209,7 +208,7 @@ class Settler:
 
     def _note_late(self, native: Any) -> None:
         """After the end: a call that is announced there is named, and never run."""
-        if self._normaliser is None or isinstance(native, Undecodable):
+        if self._normaliser is None or isinstance(native, (*_BYTES, Undecodable)):
             return
         stranger = type(self._normaliser)(self._context)
         late = Anomaly("call_after_end")
@@ -287,7 +286,9 @@ class Settler:
         """
         events: list[Event] = []
         for native in [] if self._decoder is None else self._decoder.end():
-            if not isinstance(native, Undecodable):
+            if isinstance(native, Undecodable):
+                self._unconfirmed = "fail"
+            else:
                 events += self.feed(native)
         return events
 
@@ -357,11 +358,13 @@ class Settler:
         try:
             self._on_settled(event)
         except Exception as error:  # a handler of the user's must not keep other calls unreported
-            warnings.warn(
-                f"on_settled raised {type(error).__name__} for the call {event.call.key}; the "
-                "call is settled all the same: look at turn.outcomes",
-                RuntimeWarning,
-                stacklevel=2,
+            import logging  # only a failing handler needs it
+
+            logging.getLogger("finalcall").warning(
+                "on_settled raised %s for the call %s; the call is settled all the same: look at "
+                "turn.outcomes",
+                type(error).__name__,
+                event.call.key,
             )
 
     def _at_ceiling(self) -> bool:

@@ -255,7 +255,7 @@ class PumpedSource:
                         break
             finally:
                 # A generator can only be closed by the thread that runs it.
-                close_if_possible(iterator)
+                _close_quietly(iterator)
             self._queue.put((None, Exhausted()))
         except BaseException as error:
             self._queue.put((None, error))
@@ -263,7 +263,8 @@ class PumpedSource:
             self._reading = False
             closing = self._closed
         if closing:
-            self._close()
+            with contextlib.suppress(Exception):  # nobody is left to tell
+                self._close()
 
     def close(self) -> None:
         """Tell the thread to stop; the stream is closed now, or by the thread after its `next()`.
@@ -288,6 +289,12 @@ def close_if_possible(stream: Any) -> None:
         close()
 
 
+def _close_quietly(stream: Any) -> None:
+    """Close a stream whose own exception, if it raised one, must not be replaced."""
+    with contextlib.suppress(Exception):
+        close_if_possible(stream)
+
+
 def open_source(stream: Any, waiting: Waiting) -> Source:
     """Choose how to read whatever a caller holds.
 
@@ -307,9 +314,11 @@ def open_source(stream: Any, waiting: Waiting) -> Source:
         return DirectSource(iter(cast("list[Any]", stream)), _nothing, waiting=waiting)
     if not hasattr(stream, "__iter__") and hasattr(stream, "__enter__"):
         manager = stream
-        stream = manager.__enter__()
-        inner = open_source(stream, waiting)
-        return _Managed(inner, manager)
+        try:
+            return _Managed(open_source(manager.__enter__(), waiting), manager)
+        except BaseException:
+            manager.__exit__(None, None, None)
+            raise
     iterate = getattr(stream, "iter_bytes", None) or getattr(stream, "__iter__", None)
     if not callable(iterate):
         raise TypeError(_not_iterable(stream))
@@ -375,7 +384,12 @@ class OpeningSource:
     def get(self) -> Any:
         """The next native event; the first waits for the request's headers."""
         if self._source is None:
-            self._source = open_source(self._open(), self._waiting)
+            stream = self._open()
+            try:
+                self._source = open_source(stream, self._waiting)
+            except TypeError:
+                _close_quietly(stream)
+                raise
             self.pacing = self._source.pacing
         return self._source.get()
 

@@ -73,6 +73,14 @@ def join_surrogates(text: str) -> str:
     return text
 
 
+def encodable(text: str) -> str:
+    """Text that UTF-8 can carry: split surrogate pairs joined, lone halves replaced."""
+    try:
+        return join_surrogates(text)
+    except NotStrictJSON:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def _holds_infinity(value: Any) -> bool:
     pending = [value]
     while pending:

@@ -255,7 +255,9 @@ class Turn(SettledTurn):
         iteration = None if self._iteration is None else self._iteration()
         self._iterated = True
         if iteration is not None:
-            iteration.close()
+            # In another thread the iteration may be running: it ends when its source is closed.
+            with contextlib.suppress(ValueError):
+                iteration.close()
         self._settle_open(None)
         self._close_source()
 

@@ -73,7 +73,7 @@ _EVENT_TYPES: Final = frozenset(
 
 def recognises(native: Any) -> bool:
     """Whether a native event is one of the Messages API's."""
-    kind = read(native, "type")
+    kind = read_text(native, "type")
     if kind == "error":
         # The nested error object is what the Responses API, which has the same type, lacks here.
         return read(native, "sequence_number") is None and isinstance(
@@ -208,7 +208,7 @@ class AnthropicNormaliser(Normaliser):
                 identity.name, identity.call_id = name or None, call_id or None
                 known.start = start
                 return only_native(native)
-            if identity.call_id == (call_id or None):
+            if (identity.call_id, identity.name) == (call_id or None, name or None):
                 self.anomaly("call_replayed", identity.key)
                 return [known.open_call.announced(native, given)]
         identity = self.identify(

@@ -198,14 +198,20 @@ def error_code(error: Any) -> str:
     if is_mapping(error):
         for name in ("code", "type", "status"):
             value = error.get(name)
-            if isinstance(value, str | int) and value not in ("", "error"):
+            if _is_code(value):
                 return str(value)[:80]
     else:
         for name in ("code", "type", "status"):
             value = getattr(error, name, None)
-            if isinstance(value, str | int) and value not in ("", "error"):
+            if _is_code(value):
                 return str(value)[:80]
     return "error"
+
+
+def _is_code(value: Any) -> bool:
+    if isinstance(value, int):
+        return abs(value) < 10**9  # longer ones are no codes, and may not even be printable
+    return isinstance(value, str) and value not in ("", "error")
 
 
 @final

@@ -34,9 +34,8 @@ from finalcall.providers.base import (
     only_native,
 )
 from finalcall.providers.native import read, read_count, read_index, read_list, read_text, to_plain
-from finalcall.providers.openai_chat.echo import sendable
 from finalcall.stop_reasons import Verdict
-from finalcall.strict import NotStrictJSON, parse_strict
+from finalcall.strict import NotStrictJSON, encodable, parse_strict
 
 STOP_REASONS: Final[Mapping[str, Verdict]] = {
     "tool_use": Verdict.COMPLETE,
@@ -196,7 +195,7 @@ class BedrockConverseNormaliser(Normaliser):
                 # Its pieces came first: the announcement only says whose they were.
                 identity.name, identity.call_id = name or None, call_id or None
                 return only_native(native)
-            if identity.call_id == (call_id or None):
+            if (identity.call_id, identity.name) == (call_id or None, name or None):
                 self.anomaly("call_replayed", identity.key)
                 return [known.open_call.announced(native)]
         identity = self.identify(call_id, name)
@@ -337,7 +336,7 @@ def _echo(block: _Block, server_results: dict[str, _Block]) -> list[dict[str, An
 
     A server call takes its result out of `server_results` and brings it along.
     """
-    text = sendable("".join(block.pieces))
+    text = encodable("".join(block.pieces))
     if block.kind == "text":
         if not text.strip():
             return []

@@ -29,9 +29,10 @@ from finalcall.providers.base import (
     only_native,
 )
 from finalcall.providers.native import read, read_count, read_index, read_list, read_text
-from finalcall.providers.openai_chat.echo import answer_content, arguments_of, sendable
+from finalcall.providers.openai_chat.echo import answer_content, arguments_of
 from finalcall.providers.values import text_of
 from finalcall.stop_reasons import Verdict
+from finalcall.strict import encodable
 
 STOP_REASONS: Final[Mapping[str, Verdict]] = {
     "TOOL_CALL": Verdict.COMPLETE,
@@ -209,7 +210,10 @@ class CohereNormaliser(Normaliser):
             # Its pieces came first: the announcement only says whose they were.
             known.identity.name, known.identity.call_id = name or None, call_id or None
             return []
-        if known is not None and known.identity.call_id == (call_id or None):
+        if known is not None and (known.identity.call_id, known.identity.name) == (
+            call_id or None,
+            name or None,
+        ):
             self.anomaly("call_replayed", known.identity.key)
         else:
             known = self._announce(index, call_id, name)
@@ -336,20 +340,20 @@ class CohereNormaliser(Normaliser):
         if kept:
             message["tool_calls"] = [_tool_call(answer) for answer in kept]
             if self._plan:
-                message["tool_plan"] = sendable("".join(self._plan))
+                message["tool_plan"] = encodable("".join(self._plan))
         if not content and not kept:
             return []
         return [message, *(_tool_message(answer) for answer in kept)]
 
     def _content_history(self) -> str | list[dict[str, Any]]:
-        text, thinking = (sendable("".join(pieces)) for pieces in (self.text, self._thinking))
+        text, thinking = (encodable("".join(pieces)) for pieces in (self.text, self._thinking))
         if not thinking:
             return text
         said = [{"type": "text", "text": text}] if text else []
         return [{"type": "thinking", "thinking": thinking}, *said]
 
     def _first_version_history(self, kept: list[Answered]) -> list[dict[str, Any]]:
-        said = sendable("".join(self.text) or "".join(self._plan))
+        said = encodable("".join(self.text) or "".join(self._plan))
         calls = [{"name": answer.call.name, "parameters": answer.args} for answer in kept]
         if not calls:
             return [{"role": "CHATBOT", "message": said}] if said else []

@@ -14,12 +14,13 @@ from finalcall.events import Event, ExternalState
 from finalcall.narrow import is_array
 from finalcall.providers.base import Answered, Context, Provider
 from finalcall.providers.native import read, read_list, read_text
-from finalcall.providers.openai_chat.echo import answer_content, arguments_of, sendable
+from finalcall.providers.openai_chat.echo import answer_content, arguments_of
 from finalcall.providers.openai_chat.fields import fields_of
 from finalcall.providers.openai_chat.keying import KeyedCall
 from finalcall.providers.openai_chat.normaliser import ChatNormaliser, Choice
 from finalcall.providers.values import text_of
 from finalcall.stop_reasons import Verdict
+from finalcall.strict import encodable
 
 CONVERSATION_DONE: Final = "conversation.response.done"
 """The event that ends a conversation's response well; it stands for its stop reason."""
@@ -211,7 +212,7 @@ class MistralNormaliser(ChatNormaliser):
             for name in ("role", "content", "tool_calls")
             if message.get(name) is not None
         }
-        thinking = sendable("".join(self._thinking))
+        thinking = encodable("".join(self._thinking))
         if thinking:
             thought: dict[str, Any] = {
                 "type": "thinking",
@@ -242,7 +243,7 @@ class MistralNormaliser(ChatNormaliser):
     def _entries(self, answers: Mapping[str, Answered]) -> list[dict[str, Any]]:
         """The text, the calls that stay, and their results."""
         self.request_fields.pop("conversation_id", None)
-        text = sendable("".join(self.text))
+        text = encodable("".join(self.text))
         entries: list[dict[str, Any]] = []
         if text:
             said = {"type": "message.output", "role": "assistant", "content": text}

@@ -64,7 +64,11 @@ def to_plain(node: Any, depth: int = 0) -> Any:
         return [to_plain(item, depth + 1) for item in cast("Sequence[Any]", node)]
     dump = getattr(node, "model_dump", None)
     if callable(dump):
-        return dump(mode="json", by_alias=True, exclude_unset=True)
+        try:
+            # Its warnings would quote the arguments, and so might its exceptions.
+            return dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
+        except Exception:
+            return {}
     return node
 
 

@@ -21,9 +21,10 @@ from finalcall.providers.base import (
     carrying,
 )
 from finalcall.providers.native import read, read_count, read_list, read_text
-from finalcall.providers.openai_chat.echo import answer_content, sendable
+from finalcall.providers.openai_chat.echo import answer_content
 from finalcall.providers.values import text_of
 from finalcall.stop_reasons import Verdict
+from finalcall.strict import encodable
 
 STOP_REASONS: Final[Mapping[str, Verdict]] = {
     "stop": Verdict.COMPLETE,
@@ -107,7 +108,7 @@ class OllamaNormaliser(Normaliser):
         back. There is no error flag, so a failed tool's text says it.
         """
         kept = [answers[call.identity.key] for call in self._calls if call.identity.key in answers]
-        text, thinking = (sendable("".join(pieces)) for pieces in (self.text, self._thinking))
+        text, thinking = (encodable("".join(pieces)) for pieces in (self.text, self._thinking))
         if not text and not kept:
             return []
         message: dict[str, Any] = {"role": "assistant", "content": text}

@@ -27,9 +27,10 @@ from finalcall.providers.base import (
     carrying,
 )
 from finalcall.providers.native import read, read_count, read_index, read_text
-from finalcall.providers.openai_chat.echo import answer_content, arguments_of, sendable
+from finalcall.providers.openai_chat.echo import answer_content, arguments_of
 from finalcall.providers.values import text_of
 from finalcall.stop_reasons import Verdict
+from finalcall.strict import encodable
 
 STOP_REASONS: Final[Mapping[str, Verdict]] = {
     "REASON_TOOL_CALLS": Verdict.COMPLETE,
@@ -204,7 +205,7 @@ class XaiNormaliser(Normaliser):
         if kept.tool:
             return []
         known = self._by_id.get(call_id) if call_id else None
-        if known is not None:
+        if known is not None and known.identity.name == (name or None):
             self.anomaly("call_replayed", known.identity.key)
         else:
             identity = self.identify(call_id, name, choice=choice)
@@ -241,7 +242,8 @@ class XaiNormaliser(Normaliser):
         messages: list[dict[str, Any]] = []
         results: list[dict[str, Any]] = []
         self.request_fields.pop("previous_response_id", None)
-        first = next(iter(self._outputs), (0, 0))[0]
+        settled = next((answer.call.choice for answer in answers.values()), None)
+        first = next(iter(self._outputs), (0, 0))[0] if settled is None else settled
         finished = self._finished()
         for (choice, _), output in self._outputs.items():
             if choice != first:
@@ -298,14 +300,14 @@ def _reason_of(output: Any) -> str:
 def _message(output: _Output, calls: list[dict[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "ROLE_TOOL" if output.tool else "ROLE_ASSISTANT",
-        "content": [{"text": sendable("".join(output.pieces))}],
+        "content": [{"text": encodable("".join(output.pieces))}],
     }
     for name, pieces in (
         ("reasoning_content", output.reasoning),
         ("encrypted_content", output.encrypted),
     ):
         if any(pieces):
-            message[name] = sendable("".join(pieces))
+            message[name] = encodable("".join(pieces))
     if calls:
         message["tool_calls"] = calls
     if output.tool:

@@ -22,7 +22,7 @@ from finalcall.providers.langchain.blocks import (
     answered_id,
 )
 from finalcall.providers.native import read_text
-from finalcall.providers.openai_chat.echo import sendable
+from finalcall.strict import encodable
 
 _IDENTITIES: Final = frozenset(
     {"type", "id", "index", "name", "call_id", "tool_use_id", "tool_call_id", "status", "phase"}
@@ -74,7 +74,7 @@ def content_of(
         keep_all: The message goes back unchanged.
     """
     if all(isinstance(piece, str) for piece in pieces):
-        return sendable("".join(pieces))
+        return encodable("".join(pieces))
     blocks = [block for block in _merged_blocks(pieces) if read_text(block, "type")]
     if keep_all:
         return blocks
@@ -150,7 +150,7 @@ def _merged(name: str, values: Sequence[Any], depth: int) -> Any:
         return values[0]
     texts = [value for value in values if isinstance(value, str)]
     if texts:
-        return sendable("".join(texts))
+        return encodable("".join(texts))
     if depth and all(is_mapping(value) for value in values):
         names = dict.fromkeys(name for value in values for name in value)
         return {
@@ -173,7 +173,7 @@ def _merged_items(items: Sequence[Any], depth: int) -> list[Any]:
 def _tool_call(answer: Answered) -> dict[str, Any]:
     args = answer.args
     if answer.call.kind is CallKind.CUSTOM:
-        args = {"__arg1": sendable(answer.text)}
+        args = {"__arg1": encodable(answer.text)}
     return {
         "type": "tool_call",
         "id": answer.call.call_id,

@@ -254,6 +254,8 @@ class LangChainNormaliser(Normaliser):
         for call, entry in zip(calls, entries, strict=True):
             call.identity.call_id = read_text(entry, "id") or call.identity.call_id
             text = text_of(read(entry, "args"))
+            if not text:
+                continue  # it names the call again, and says nothing of its arguments
             call.identity.size = len(text)
             restated = ArgumentsRestated(call.open_call.call, text, self._sink.carried())
             self._sink.events.append(restated)

@@ -15,7 +15,7 @@ from finalcall.narrow import is_array, is_object
 from finalcall.providers.base import Answered
 from finalcall.providers.native import to_plain
 from finalcall.providers.openai_chat.keying import KeyedCall
-from finalcall.strict import NotStrictJSON, join_surrogates
+from finalcall.strict import encodable
 
 _GROWING: Final = ("text", "summary", "thinking")
 """The fields of a reasoning item that grow; the others are set once."""
@@ -52,7 +52,7 @@ class _Item:
         return not self.fields.get("signature") or not any(piece.get(name) for name in _GROWING)
 
     def whole(self) -> dict[str, Any]:
-        return self.fields | {name: sendable("".join(p)) for name, p in self.growing.items()}
+        return self.fields | {name: encodable("".join(p)) for name, p in self.growing.items()}
 
 
 @final
@@ -110,8 +110,8 @@ class Echo:
 
     def content_parts(self) -> str | list[dict[str, Any]] | None:
         """The message's content: text, or parts where the model refused, or nothing."""
-        text = sendable("".join(self.content))
-        refusal = sendable("".join(self.refusal))
+        text = encodable("".join(self.content))
+        refusal = encodable("".join(self.refusal))
         if not refusal:
             return text or None
         parts = [{"type": "text", "text": text}] if text else []
@@ -125,7 +125,7 @@ class Echo:
             calls_gone: Some of its calls are left out.
         """
         fields = dict(self.extras)
-        reasoning = sendable("".join(self.reasoning))
+        reasoning = encodable("".join(self.reasoning))
         # DeepSeek wants the field beside calls even where it is empty.
         if reasoning or (calls_kept and self.reasoning_field == "reasoning_content"):
             fields[self.reasoning_field] = reasoning
@@ -148,7 +148,7 @@ def call_entry(call: KeyedCall, answer: Answered, name: str) -> dict[str, Any]:
         name: The name to send.
     """
     if call.identity.kind is CallKind.CUSTOM:
-        body: dict[str, Any] = {"custom": {"name": name, "input": sendable(answer.text)}}
+        body: dict[str, Any] = {"custom": {"name": name, "input": encodable(answer.text)}}
     else:
         body = {"function": {"name": name, "arguments": arguments_of(answer)}}
     return {
@@ -161,7 +161,7 @@ def call_entry(call: KeyedCall, answer: Answered, name: str) -> dict[str, Any]:
 
 def arguments_of(answer: Answered) -> str:
     """A call's argument text as it came; `{}` where there was none."""
-    return sendable(answer.text) if answer.text.strip() else "{}"
+    return encodable(answer.text) if answer.text.strip() else "{}"
 
 
 def answer_content(answer: Answered) -> str | list[Any]:
@@ -172,14 +172,6 @@ def answer_content(answer: Answered) -> str | list[Any]:
     if is_array(content):
         return [{"type": "text", "text": "Error:"}, *content]
     return f"Error: {content}"
-
-
-def sendable(text: str) -> str:
-    """Text that can be sent: halves of split surrogate pairs joined, lone ones replaced."""
-    try:
-        return join_surrogates(text)
-    except NotStrictJSON:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def accepted_name(name: str, tool_names: frozenset[str] | None) -> str:

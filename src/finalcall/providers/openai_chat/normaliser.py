@@ -353,7 +353,8 @@ class ChatNormaliser(Normaliser):
         service gave no id, `""` is sent on both sides with the tool's name beside it: such
         services pair by order or by name, and a made-up id would be a claim.
         """
-        choice = self._first()
+        settled = next((answer.call.choice for answer in answers.values()), None)
+        choice = self._first() if settled is None else self._choices.get(settled)
         if choice is None:
             return []
         calls = choice.calls.announced

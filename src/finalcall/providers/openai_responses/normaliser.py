@@ -189,8 +189,11 @@ class OpenAIResponsesNormaliser(Normaliser):
         if call_id and identity.call_id is None:
             self.anomalies.remove(Anomaly("no_call_id", identity.key))
         identity.call_id = call_id or None
-        if CLIENT_CALLS[item.kind].named:
-            identity.name = read_text(content, "name") or identity.name
+        name = read_text(content, "name") or identity.name
+        if CLIENT_CALLS[item.kind].named and name != identity.name:
+            if item.ended:  # two ends that name two tools prove neither
+                return [CallWithdrawn(open_call.call)]
+            identity.name = name
         identity.namespace = read_text(content, "namespace") or identity.namespace
         if runs_here(item.kind, content, self.context.tool_names, so_far=True):
             return []
@@ -221,8 +224,8 @@ class OpenAIResponsesNormaliser(Normaliser):
         return []
 
     def _finish_call(self, item: Item, open_call: OpenCall, content: Any) -> list[Event]:
-        again, item.ended = item.ended, True
         events = self._identify_again(item, open_call, content)
+        again, item.ended = item.ended, True
         if events:
             return events
         text = stated_arguments(item.kind, content)
