@@ -11,7 +11,16 @@ from typing import Any
 import anthropic.types
 import pytest
 
-from finalcall import AsyncTurn, Cause, Dispatchable, Failed, SchemaError, Settler, Turn
+from finalcall import (
+    AsyncTurn,
+    CallAnnounced,
+    Cause,
+    Dispatchable,
+    Failed,
+    SchemaError,
+    Settler,
+    Turn,
+)
 from finalcall.usage import Usage
 from tests.messages import CLEAN, ERROR, TOOLS, call, message_start, stopped, text, to_sse
 
@@ -248,17 +257,22 @@ def test_an_error_code_that_is_no_code_is_not_printed() -> None:
 
 def test_a_turn_may_be_closed_by_another_thread_while_it_is_read() -> None:
     """Every call settles, and the reader comes to an end."""
-    blocked, release = threading.Event(), threading.Event()
+    announced, release = threading.Event(), threading.Event()
 
     def stream() -> Iterator[Any]:
         yield from [message_start(), *call(0, stop=False)]
-        blocked.set()
         release.wait(30)
 
     turn = Turn(stream(), tools=TOOLS, raises=False)
-    reader = threading.Thread(target=lambda: list(turn), daemon=True)
+
+    def read() -> None:
+        for event in turn:
+            if isinstance(event, CallAnnounced):
+                announced.set()
+
+    reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    assert blocked.wait(30)
+    assert announced.wait(30)
     turn.close()
     release.set()
     reader.join(30)

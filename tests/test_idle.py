@@ -139,3 +139,9 @@ def test_a_phase_that_is_set_again_changes_nothing() -> None:
     clocks.phase = clocks.phase
     assert clocks.phase is Phase.FIRST
     assert clocks.shortest == 2.0
+
+
+def test_seconds_are_a_number() -> None:
+    """A string from a configuration file is named, not compared."""
+    with pytest.raises(TypeError, match="of type str; expected seconds"):
+        Idle.of("10")  # type: ignore[arg-type]

@@ -320,7 +320,7 @@ def test_history_refuses_an_unanswered_call_and_a_stray_result() -> None:
     settler = feed(CLEAN)
     with pytest.raises(ValueError, match="no result for the call 'create_ticket'"):
         settler.history()
-    with pytest.raises(ValueError, match="2 results were given and 1 belong"):
+    with pytest.raises(ValueError, match="1 of the results given are for no call"):
         settler.history({"toolu_1": "done", "toolu_9": "?"})
 
 
@@ -386,3 +386,12 @@ def test_silence_after_a_stop_reason_ends_the_message_well() -> None:
 def test_a_result_does_not_show_itself() -> None:
     """What tools return is the user's data too."""
     assert "S3NT1N3L" not in repr(ToolResult("S3NT1N3L"))
+
+
+def test_history_refuses_a_result_for_a_call_that_did_not_run() -> None:
+    """An invalid call is answered as an error, or not by the caller at all."""
+    settler = feed([message_start(), *call(0, "a", '{"title": 7}'), *stopped()])
+    with pytest.raises(ValueError, match="it did not run"):
+        settler.history({"a": "done"})
+    (_, user) = settler.history({"a": ToolResult("give a title", is_error=True)})
+    assert user["content"][0]["content"] == "give a title"

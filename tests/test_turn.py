@@ -301,7 +301,7 @@ def test_open_counts_the_wait_for_the_headers() -> None:
 
 @pytest.mark.parametrize(
     ("stream", "advice"),
-    [(7, "stream=True"), (object(), "stream=True")],
+    [(7, "stream=True"), (object(), "stream=True"), (CLEAN[0], "a single event")],
 )
 def test_what_is_no_stream_is_refused_with_advice(stream: Any, advice: str) -> None:
     """A whole message instead of a stream is the usual mistake."""

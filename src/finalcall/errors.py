@@ -28,8 +28,8 @@ class StreamIdle(TimeoutError):  # noqa: N818 - the name says what happened
     ) -> None:
         what = "sent nothing" if cause is Cause.IDLE else "made no progress"
         super().__init__(
-            f"the stream {what} for {seconds:.1f} s after event {events}, "
-            f"{len(open_calls)} calls open; every call is settled and nothing was resent"
+            f"the stream {what} for {seconds:.1f} s (events before: {events}, open calls: "
+            f"{len(open_calls)}); every call is settled: look at the turn's outcomes"
         )
         self.cause = cause
         self.seconds = seconds
@@ -43,8 +43,8 @@ class StreamEndedEarly(ConnectionError):  # noqa: N818 - the name says what happ
 
     def __init__(self, events: int) -> None:
         super().__init__(
-            f"the stream ended after {events} events without a stop reason: the message is cut; "
-            "every call is settled and none of them runs"
+            f"the stream ended without a stop reason (events before: {events}): the message is "
+            "cut; every call is settled and none of them runs"
         )
         self.events = events
 

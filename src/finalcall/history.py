@@ -55,12 +55,17 @@ def build_history(
             provider keeps nothing.
     """
     answers: dict[str, Answered] = {}
-    used = 0
+    _refuse_strays(outcomes, results)
     for outcome in outcomes:
         if isinstance(outcome, Failed):
             continue
         result = find_result(results, outcome)
-        used += result is not None
+        if result is not None and isinstance(outcome, SchemaError) and not result.is_error:
+            raise ValueError(
+                f"a result was given for the call {outcome.name!r} ({outcome.key}), whose "
+                "arguments were invalid: it did not run; leave it out to have its violations "
+                "answered, or give an exception or a ToolResult with is_error=True"
+            )
         if result is None:
             if not isinstance(outcome, SchemaError):
                 raise ValueError(
@@ -71,17 +76,24 @@ def build_history(
             result = answer_for(outcome)
         buffer = buffers[outcome.key]
         answers[outcome.key] = Answered(buffer.call, buffer.arguments, outcome.args or {}, result)
-    if used != len(results):
-        raise ValueError(
-            f"{len(results)} results were given and {used} belong to calls of this turn that "
-            "stay in the conversation; pass results by outcome, key or call id of those only"
-        )
     if stored and not normaliser.keeps_conversation:
         raise ValueError(
             f"{normaliser.provider} keeps no conversation on its server; leave stored= out to get "
             "the whole message"
         )
     return _sendable(normaliser.history(answers, paused=paused, stored=stored))
+
+
+def _refuse_strays(outcomes: Sequence[Outcome], results: Results) -> None:
+    staying = [outcome for outcome in outcomes if not isinstance(outcome, Failed)]
+    known = {name for one in staying for name in (one, one.key, one.call_id)}
+    strays = [name for name in results if name not in known]
+    if strays:
+        keys = ", ".join(outcome.key for outcome in staying) or "none"
+        raise ValueError(
+            f"{len(strays)} of the results given are for no call that stays in the conversation; "
+            f"pass results by outcome, key or call id; the keys are: {keys}"
+        )
 
 
 def _sendable(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -52,9 +52,18 @@ class Idle:
         Args:
             idle_timeout: An `Idle`; or seconds, which set `between` and `in_call`; or `None` for
                 no limit at all.
+
+        Raises:
+            TypeError: It is none of these.
         """
         if isinstance(idle_timeout, Idle):
             return idle_timeout
+        given: object = idle_timeout  # what a caller without a type checker may pass
+        if given is not None and not isinstance(given, int | float):
+            raise TypeError(
+                f"idle_timeout is of type {type(given).__name__}; expected seconds as a "
+                "number, an Idle, or None for no limit"
+            )
         if idle_timeout is None:
             return cls(first=None, between=None, in_call=None, progress=None)
         return cls(between=idle_timeout, in_call=idle_timeout)

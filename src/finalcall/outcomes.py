@@ -121,8 +121,8 @@ class SchemaError:
     key: str = ""
 
     def __repr__(self) -> str:
-        keywords = ", ".join(error.keyword for error in self.errors)
-        return f"SchemaError(call_id={self.call_id!r}, name={self.name!r}, errors=<{keywords}>)"
+        keywords = [error.keyword for error in self.errors]
+        return f"SchemaError(call_id={self.call_id!r}, name={self.name!r}, errors={keywords})"
 
 
 @final

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast, final
 
 from finalcall.idle import Clocks
+from finalcall.narrow import is_mapping
 from finalcall.opening import Opening
 
 Clock: TypeAlias = Callable[[], float]
@@ -308,6 +309,8 @@ def open_source(stream: Any, waiting: Waiting) -> Source:
     """
     if isinstance(stream, Opening):
         return OpeningSource(stream, waiting)
+    if is_mapping(stream):
+        raise TypeError("a single event was given; expected an iterable of events: wrap it in []")
     if isinstance(stream, bytes | bytearray):
         stream = [bytes(stream)]
     if isinstance(stream, list | tuple):
