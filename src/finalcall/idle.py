@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from finalcall.outcomes import Cause
 
@@ -39,7 +39,12 @@ class Idle:
 
     def __post_init__(self) -> None:
         for name in ("first", "between", "in_call", "progress", "quiet"):
-            value = getattr(self, name)
+            value: Any = getattr(self, name)
+            if value is not None and not isinstance(value, int | float):
+                raise TypeError(
+                    f"Idle.{name} is of type {type(value).__name__}; expected seconds as a number, "
+                    "or None to turn it off"
+                )
             if value is not None and not value > 0:
                 raise ValueError(
                     f"Idle.{name} is {value!r}; expected seconds above 0, or None to turn it off"
@@ -55,15 +60,10 @@ class Idle:
 
         Raises:
             TypeError: It is none of these.
+            ValueError: It is no time to wait.
         """
         if isinstance(idle_timeout, Idle):
             return idle_timeout
-        given: object = idle_timeout  # what a caller without a type checker may pass
-        if given is not None and not isinstance(given, int | float):
-            raise TypeError(
-                f"idle_timeout is of type {type(given).__name__}; expected seconds as a "
-                "number, an Idle, or None for no limit"
-            )
         if idle_timeout is None:
             return cls(first=None, between=None, in_call=None, progress=None)
         return cls(between=idle_timeout, in_call=idle_timeout)
