@@ -312,3 +312,16 @@ async def test_a_synchronous_stream_that_raises_raises_here() -> None:
 
     with pytest.raises(ConnectionResetError, match="gone"):
         await asettle(stream(), tools=None)
+
+
+async def test_whatever_was_given_is_closed_as_it_can_be() -> None:
+    """By close() where there is no aclose(), and not at all where there is neither."""
+    closed: list[bool] = []
+
+    class Stream:
+        def close(self) -> None:
+            closed.append(True)
+
+    await AsyncTurn(Stream(), tools=None).aclose()
+    await AsyncTurn(object(), tools=None).aclose()
+    assert closed == [True]

@@ -268,10 +268,7 @@ def _split(result: ToolResult) -> tuple[str, list[dict[str, Any]]]:
 
 def _plain(native: Any, signature: str) -> dict[str, Any]:
     """A native part as a plain dict with the wire's names."""
-    try:
-        dumped = to_plain(native)
-    except (TypeError, ValueError, RecursionError):
-        return {}
+    dumped = to_plain(native)
     if not is_object(dumped):
         return {}
     plain = {_camel(str(name)): value for name, value in dumped.items() if value is not None}

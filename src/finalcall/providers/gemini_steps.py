@@ -156,10 +156,7 @@ def _function_result(answer: Answered) -> dict[str, Any]:
 
 def _plain(native: Any) -> dict[str, Any]:
     """A native step or delta as a plain dict, empty and unset fields left out."""
-    try:
-        plain = to_plain(native)
-    except (TypeError, ValueError, RecursionError):
-        return {}
+    plain = to_plain(native)
     if not is_object(plain):
         return {}
     return {name: value for name, value in plain.items() if value is not None and value != ""}

@@ -98,10 +98,7 @@ def as_text(value: Any) -> str:
 
 def as_plain(content: Any) -> dict[str, Any]:
     """A copy of a native item as a plain dict, empty where it is no object."""
-    try:
-        plain = to_plain(content)
-    except (TypeError, ValueError, RecursionError):
-        return {}
+    plain = to_plain(content)
     return plain if is_object(plain) else {}
 
 
