@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast, final
 
+from finalcall.clock import Clock
 from finalcall.idle import Clocks
 from finalcall.narrow import is_mapping
 from finalcall.opening import Opening
-
-Clock: TypeAlias = Callable[[], float]
 
 Pacing: TypeAlias = Literal["transport", "thread", "memory"]
 """How a wait is bounded: the connection is shut down, a thread reads, or there is no wait."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, Unpack, cast, final
 
+from finalcall.clock import Clock
 from finalcall.ending import Ending, TurnVerdict
 from finalcall.errors import RefusedStream
 from finalcall.events import Anomaly, Event, ExternalCall
@@ -20,7 +21,6 @@ from finalcall.refused import refusal_of_stream
 from finalcall.results import Results
 from finalcall.settler import Settler
 from finalcall.sources import (
-    Clock,
     Exhausted,
     Overdue,
     Pacing,

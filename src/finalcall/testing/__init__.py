@@ -1,5 +1,6 @@
 """The test kit: recordings, faults, and a loopback server that real clients can be pointed at."""
 
+from finalcall.testing.fake_clock import FakeClock
 from finalcall.testing.faults import (
     cut_after,
     cut_at_byte,
@@ -27,6 +28,7 @@ from finalcall.testing.steps import (
 __all__ = [
     "Close",
     "CloseAbruptly",
+    "FakeClock",
     "Fault",
     "Framing",
     "KeepOpen",

@@ -1,0 +1,46 @@
+"""What tells a turn the time: any monotonic clock, or one that a test moves by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, runtime_checkable
+
+Clock: TypeAlias = Callable[[], float]
+"""Gives the time in seconds, on a scale that never goes back."""
+
+
+@runtime_checkable
+class MovedClock(Protocol):
+    """A clock that somebody moves by hand, so that who waits must be told when to look again."""
+
+    def __call__(self) -> float:
+        """The time, in seconds."""
+        ...
+
+    def watch(self, moved: Callable[[], None]) -> Callable[[], None]:
+        """Call `moved` each time the clock was moved.
+
+        Args:
+            moved: Called in the thread that moved the clock, after it was moved.
+
+        Returns:
+            What ends the watch.
+        """
+        ...
+
+
+def watch(clock: Clock, moved: Callable[[], None]) -> Callable[[], None]:
+    """Be told when a clock was moved by hand; a clock that runs by itself never tells.
+
+    Args:
+        clock: The turn's clock.
+        moved: What to call each time.
+
+    Returns:
+        What ends the watch.
+    """
+    return clock.watch(moved) if isinstance(clock, MovedClock) else _nothing
+
+
+def _nothing() -> None:
+    return None
