@@ -12,9 +12,8 @@ from typing import (
     Any,
     Final,
     Literal,
+    Self,
     TypeAlias,
-    TypeVar,
-    dataclass_transform,
     final,
 )
 
@@ -24,17 +23,37 @@ from finalcall.stop_reasons import StopReason
 if TYPE_CHECKING:
     from finalcall.preview import Preview
 
-_T = TypeVar("_T")
 
+class _Event:  # noqa: PLW1641 - what happens to a stream is compared, never looked up
+    """What all events share: a plain slotted class, for one is made for every fragment.
 
-@dataclass_transform(frozen_default=True)
-def _event(cls: type[_T]) -> type[_T]:
-    """Make an event class: read-only to a type checker, a plain slotted class at run time.
-
-    An event is made for every fragment of every stream, and a frozen dataclass costs about twice
-    as much to make as a plain one.
+    Fields are read-only to a type checker. None is shown that holds what a model wrote.
     """
-    return dataclass(slots=True)(cls)
+
+    __slots__: tuple[str, ...] = ()
+
+    def carrying(self, native: Any) -> Self:
+        """The same event with another native one."""
+        fields = (native if name == "native" else getattr(self, name) for name in self.__slots__)
+        return type(self)(*fields)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    def __repr__(self) -> str:
+        fields = [f"{name}={_shown(name, getattr(self, name))}" for name in self.__slots__]
+        return f"{type(self).__name__}({', '.join(fields)})"
+
+
+def _shown(name: str, value: Any) -> str:
+    """A field of an event as its `repr` shows it."""
+    if name in {"text", "given"}:
+        return f"<{len(value)} characters>"
+    if name in {"native", "preview"}:
+        return f"<{type(value).__name__}>"
+    return repr(value)
 
 
 @final
@@ -136,8 +155,7 @@ class ExternalCall:
 
 
 @final
-@_event
-class CallAnnounced:
+class CallAnnounced(_Event):
     """A tool call exists: it will have exactly one outcome. Only its arguments are still open.
 
     A second announcement of a known key is a replay: its text is compared, not appended.
@@ -148,34 +166,40 @@ class CallAnnounced:
         native: The provider's own event, where this event is the one that carries it.
     """
 
-    call: Call
-    given: str = ""
-    native: Any = None
+    __slots__ = __match_args__ = ("call", "given", "native")
+
+    def __init__(self, call: Call, given: str = "", native: Any = None) -> None:
+        self.call: Final = call
+        self.given: Final = given
+        self.native: Final = native
 
 
 @final
-@_event
-class ArgumentsDelta:
+class ArgumentsDelta(_Event):
     """The next piece of a call's argument text."""
 
-    call: Call
-    text: str
-    native: Any = None
+    __slots__ = __match_args__ = ("call", "text", "native")
+
+    def __init__(self, call: Call, text: str, native: Any = None) -> None:
+        self.call: Final = call
+        self.text: Final = text
+        self.native: Final = native
 
 
 @final
-@_event
-class ArgumentsRestated:
+class ArgumentsRestated(_Event):
     """The provider stated the whole text, which differs from what had come: it replaces it."""
 
-    call: Call
-    text: str
-    native: Any = None
+    __slots__ = __match_args__ = ("call", "text", "native")
+
+    def __init__(self, call: Call, text: str, native: Any = None) -> None:
+        self.call: Final = call
+        self.text: Final = text
+        self.native: Final = native
 
 
 @final
-@_event
-class CallCompleted:
+class CallCompleted(_Event):
     """The call's own end: no more fragments will come. It does not say that the call may run.
 
     Attributes:
@@ -184,52 +208,62 @@ class CallCompleted:
         native: The provider's own event, where this event is the one that carries it.
     """
 
-    call: Call
-    whole: bool = False
-    native: Any = None
+    __slots__ = __match_args__ = ("call", "whole", "native")
+
+    def __init__(self, call: Call, whole: bool = False, native: Any = None) -> None:
+        self.call: Final = call
+        self.whole: Final = whole
+        self.native: Final = native
 
 
 @final
-@_event
-class CallWithdrawn:
+class CallWithdrawn(_Event):
     """The provider went back on a call that may have been cut: nothing will prove it finished."""
 
-    call: Call
-    native: Any = None
+    __slots__ = __match_args__ = ("call", "native")
+
+    def __init__(self, call: Call, native: Any = None) -> None:
+        self.call: Final = call
+        self.native: Final = native
 
 
 @final
-@_event
-class TextDelta:
+class TextDelta(_Event):
     """The next piece of the message's text."""
 
-    text: str
-    choice: int = 0
-    native: Any = None
+    __slots__ = __match_args__ = ("text", "choice", "native")
+
+    def __init__(self, text: str, choice: int = 0, native: Any = None) -> None:
+        self.text: Final = text
+        self.choice: Final = choice
+        self.native: Final = native
 
 
 @final
-@_event
-class ReasoningDelta:
+class ReasoningDelta(_Event):
     """The next piece of the model's reasoning, where the provider shows it."""
 
-    text: str
-    choice: int = 0
-    native: Any = None
+    __slots__ = __match_args__ = ("text", "choice", "native")
+
+    def __init__(self, text: str, choice: int = 0, native: Any = None) -> None:
+        self.text: Final = text
+        self.choice: Final = choice
+        self.native: Final = native
 
 
 @final
-@_event
-class ExternalCallChanged:
+class ExternalCallChanged(_Event):
     """A call that somebody else runs began, or its state changed."""
 
-    external: ExternalCall
-    native: Any = None
+    __slots__ = __match_args__ = ("external", "native")
+
+    def __init__(self, external: ExternalCall, native: Any = None) -> None:
+        self.external: Final = external
+        self.native: Final = native
 
 
 @final
-@_event
-class MessageStopped:
+class MessageStopped(_Event):
     """A stop reason arrived. It covers the calls announced before or with it.
 
     Attributes:
@@ -238,14 +272,16 @@ class MessageStopped:
         native: The provider's own event, where this event is the one that carries it.
     """
 
-    stop_reason: StopReason
-    choice: int = 0
-    native: Any = None
+    __slots__ = __match_args__ = ("stop_reason", "choice", "native")
+
+    def __init__(self, stop_reason: StopReason, choice: int = 0, native: Any = None) -> None:
+        self.stop_reason: Final = stop_reason
+        self.choice: Final = choice
+        self.native: Final = native
 
 
 @final
-@_event
-class StreamFault:
+class StreamFault(_Event):
     """The stream reported an error or contradicted itself: no call of it will run.
 
     Attributes:
@@ -257,28 +293,32 @@ class StreamFault:
         native: The provider's own event, where this event is the one that carries it.
     """
 
-    cause: Cause
-    code: str
-    ends: bool = True
-    native: Any = None
+    __slots__ = __match_args__ = ("cause", "code", "ends", "native")
+
+    def __init__(self, cause: Cause, code: str, ends: bool = True, native: Any = None) -> None:
+        self.cause: Final = cause
+        self.code: Final = code
+        self.ends: Final = ends
+        self.native: Final = native
 
 
 @final
-@_event
-class StreamQuiet:
+class StreamQuiet(_Event):
     """Nothing has arrived for a while. Settles nothing; a screen may say "still waiting".
 
     Attributes:
         seconds: How long the turn has waited.
     """
 
-    seconds: float
-    native: Any = None
+    __slots__ = __match_args__ = ("seconds", "native")
+
+    def __init__(self, seconds: float, native: Any = None) -> None:
+        self.seconds: Final = seconds
+        self.native: Final = native
 
 
 @final
-@_event
-class CallSettled:
+class CallSettled(_Event):
     """A call's one outcome.
 
     Attributes:
@@ -286,14 +326,16 @@ class CallSettled:
         outcome: What it settled as.
     """
 
-    call: Call
-    outcome: Outcome
-    native: Any = None
+    __slots__ = __match_args__ = ("call", "outcome", "native")
+
+    def __init__(self, call: Call, outcome: Outcome, native: Any = None) -> None:
+        self.call: Final = call
+        self.outcome: Final = outcome
+        self.native: Final = native
 
 
 @final
-@_event
-class PreviewChanged:
+class PreviewChanged(_Event):
     """What a screen shows of a call's arguments may have grown. Not for dispatch.
 
     Attributes:
@@ -302,17 +344,22 @@ class PreviewChanged:
             `value`. It costs nothing while nobody asks.
     """
 
-    call: Call
-    preview: Preview
-    native: Any = None
+    __slots__ = __match_args__ = ("call", "preview", "native")
+
+    def __init__(self, call: Call, preview: Preview, native: Any = None) -> None:
+        self.call: Final = call
+        self.preview: Final = preview
+        self.native: Final = native
 
 
 @final
-@_event
-class Other:
+class Other(_Event):
     """A native event that says nothing about calls, text or the end: a ping, usage, metadata."""
 
-    native: Any = None
+    __slots__ = __match_args__ = ("native",)
+
+    def __init__(self, native: Any = None) -> None:
+        self.native: Final = native
 
 
 Event: TypeAlias = (

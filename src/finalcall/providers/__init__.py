@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast, final
 
 from finalcall.narrow import is_mapping
-from finalcall.providers import (
-    anthropic,
-    bedrock_converse,
-    cohere,
-    gemini,
-    gemini_interactions,
-    langchain,
-    mistral,
-    ollama,
-    openai_chat,
-    openai_responses,
-    xai,
-)
 from finalcall.providers.base import Provider
 
 __all__ = ["PROVIDERS", "UnrecognisedStream", "provider_named", "recognise"]
 
-PROVIDERS: Final[Mapping[str, Provider]] = {
-    row.name: row
-    for row in (
-        anthropic.PROVIDER,
-        openai_responses.PROVIDER,
-        bedrock_converse.PROVIDER,
-        gemini_interactions.PROVIDER,
-        cohere.PROVIDER,
-        langchain.PROVIDER,
-        mistral.PROVIDER,
-        gemini.PROVIDER,
-        ollama.PROVIDER,
-        xai.PROVIDER,
-        openai_chat.PROVIDER,  # last: it also takes an error that says no more
-    )
-}
+_NAMES: Final = (
+    "anthropic",
+    "openai-responses",
+    "bedrock-converse",
+    "gemini-interactions",
+    "cohere",
+    "langchain",
+    "mistral",
+    "gemini",
+    "ollama",
+    "xai",
+    "openai-chat",  # last: it also takes an error that says no more
+)
+
+
+@final
+class _Table(Mapping[str, Provider]):
+    """The rows by name. A row's module is loaded when it is first asked: most programs need one."""
+
+    def __getitem__(self, name: str) -> Provider:
+        if name not in _NAMES:
+            raise KeyError(name)
+        module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+        row: Provider = module.PROVIDER
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+PROVIDERS: Final[Mapping[str, Provider]] = _Table()
 """By name. Recognition asks the rows in this order."""
 
 

@@ -7,7 +7,6 @@ used only where the stream had less: some services send an empty output there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Final, final
 
 from finalcall.events import (
@@ -367,7 +366,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         if read_text(framed, "type"):
             # Mistral's client frames each event.
             return [
-                event if event.native is None else replace(event, native=native)
+                event if event.native is None else event.carrying(native)
                 for event in self.feed(framed)
             ]
         error = read(native, "error")
