@@ -22,7 +22,7 @@ from finalcall.cli.scenes import SCENES, TOOLS, Scene
 from finalcall.cli.screen import LiveScreen, PlainScreen, open_screen
 from finalcall.cli.texts import NOT_RUN, final_line
 from finalcall.testing.steps import Send
-from finalcall.wire import Decoder
+from finalcall.wire.decoder import Decoder
 
 BY_NAME = {scene.name: scene for scene in SCENES}
 

@@ -28,7 +28,7 @@ from finalcall.testing import (
     reset_after,
     stall_after,
 )
-from finalcall.wire import Decoder
+from finalcall.wire.decoder import Decoder
 from tests.cutting import random_cut
 from tests.recorded import anthropic_tool_call, recordings
 

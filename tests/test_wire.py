@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finalcall.testing.recordings import encode_aws_frame
-from finalcall.wire import Decoder, Undecodable
+from finalcall.wire.decoder import Decoder
 from finalcall.wire.natives import MAX_ENVELOPE_DEPTH
+from finalcall.wire.undecodable import Undecodable
 from tests.cutting import cuts, random_cut
 from tests.test_wire_aws import frame
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from finalcall.narrow import is_mapping
 from finalcall.providers.gemini_calling import will_run_calls
@@ -20,8 +19,7 @@ Look: TypeAlias = Callable[[Any], bool]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """One row of the table.
 
     Attributes:

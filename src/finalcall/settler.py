@@ -7,7 +7,7 @@ settles every call exactly once, in the call that ends the message.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from finalcall.ending import Ending, TurnVerdict, judge
 from finalcall.errors import ProviderFault, RefusedStream, StreamEndedEarly, StreamIdle
@@ -41,7 +41,10 @@ from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason, Verdict
 from finalcall.tools import ToolSet, ToolsLike
 from finalcall.usage import Usage
-from finalcall.wire import Decoder, Undecodable
+from finalcall.wire.undecodable import Undecodable
+
+if TYPE_CHECKING:
+    from finalcall.wire.decoder import Decoder
 
 _BYTES: Final = (bytes, bytearray, memoryview)
 _FRAGMENTS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
@@ -154,6 +157,8 @@ class Settler:
 
     def _feed_bytes(self, data: bytes, now: float | None) -> list[Event]:
         if self._decoder is None:
+            from finalcall.wire.decoder import Decoder  # most turns are of an SDK's objects
+
             self._decoder = Decoder()
         if now is not None:
             self.clocks.arrived(now, progress=False)

@@ -29,7 +29,7 @@ from finalcall.narrow import is_object
 from finalcall.outcomes import Cause
 from finalcall.providers.base import Answered, Context, Normaliser, OpenCall, Provider
 from finalcall.providers.gemini_calling import shows_calling
-from finalcall.providers.gemini_partial_args import PartialArguments, read_either, read_entries
+from finalcall.providers.gemini_partial_args import PartialArguments, read_entries
 from finalcall.providers.gemini_parts import Part, Parts, contents, signature_of, to_base64
 from finalcall.providers.gemini_words import (
     NUMBERED_STOP_REASONS,
@@ -39,7 +39,14 @@ from finalcall.providers.gemini_words import (
     read_id,
     read_word,
 )
-from finalcall.providers.native import read, read_index, read_list, read_text, to_json
+from finalcall.providers.native import (
+    read,
+    read_either,
+    read_index,
+    read_list,
+    read_text,
+    to_json,
+)
 from finalcall.stop_reasons import StopReason, Verdict
 
 _EXTERNAL_CALLS: Final = (("executableCode", "executable_code"), ("toolCall", "tool_call"))

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from finalcall.narrow import is_array, is_mapping
-from finalcall.providers.gemini_partial_args import read_either
-from finalcall.providers.native import read, read_list
+from finalcall.providers.native import read, read_either, read_list
 
 _METHODS: Final = ("generate_content_stream", "send_message_stream")
 _FRAMES: Final = ("gi_frame", "ag_frame", "cr_frame")

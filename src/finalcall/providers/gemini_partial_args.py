@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from finalcall.limits import DEFAULT_LIMITS, MAX_DEPTH
 from finalcall.narrow import is_array, is_object
-from finalcall.providers.native import read
+from finalcall.providers.native import read, read_either
 
 Path: TypeAlias = tuple[str | int, ...]
 """The names and indexes from the arguments' root to one value."""
@@ -260,14 +260,6 @@ class PartialArguments:
 
     def _close_value(self) -> str:
         return '"' if isinstance(self._last_value(), _Text) else ""
-
-
-def read_either(node: Any, camel: str, snake: str) -> Any:
-    """A field of Gemini's: camelCase on the wire, snake_case in the SDK's objects and dumps."""
-    if not is_object(node):
-        return getattr(node, snake, None)
-    value = node.get(camel)
-    return node.get(snake) if value is None else value
 
 
 def read_entries(call: Any) -> list[Any]:

@@ -13,8 +13,8 @@ from typing import Any, Final, final
 
 from finalcall.narrow import is_object
 from finalcall.providers.base import Answered, OpenCall
-from finalcall.providers.gemini_partial_args import PartialArguments, read_either
-from finalcall.providers.native import to_plain
+from finalcall.providers.gemini_partial_args import PartialArguments
+from finalcall.providers.native import read_either, to_plain
 from finalcall.results import ToolResult
 
 _MEDIA: Final = ("inlineData", "fileData", "inline_data", "file_data")

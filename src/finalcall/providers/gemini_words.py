@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from finalcall.narrow import is_object
-from finalcall.providers.gemini_partial_args import read_either
-from finalcall.providers.native import read, read_text
+from finalcall.providers.native import read, read_either, read_text
 from finalcall.stop_reasons import Verdict
 
 STOP_REASONS: Final[Mapping[str, Verdict]] = {

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from finalcall.narrow import is_array, is_mapping
+from finalcall.narrow import is_array, is_mapping, is_object
 
 
 def read(node: Any, name: str) -> Any:
@@ -40,6 +40,14 @@ def read_index(node: Any, name: str) -> int | None:
 def read_count(node: Any, name: str) -> int | None:
     """The field as a number of tokens, `None` where it is anything else."""
     return read_index(node, name)
+
+
+def read_either(node: Any, camel: str, snake: str) -> Any:
+    """A field that is camelCase on the wire, and snake_case in an SDK's objects and dumps."""
+    if not is_object(node):
+        return getattr(node, snake, None)
+    value = node.get(camel)
+    return node.get(snake) if value is None else value
 
 
 def read_list(node: Any, name: str) -> list[Any]:

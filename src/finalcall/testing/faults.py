@@ -22,7 +22,7 @@ from finalcall.testing.steps import (
     Stall,
     Step,
 )
-from finalcall.wire import Decoder
+from finalcall.wire.decoder import Decoder
 
 KEEP_ALIVES: Final[Mapping[str, bytes]] = {
     SSE_CONTENT_TYPE: b": ping\n\n",

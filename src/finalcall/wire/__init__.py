@@ -2,8 +2,3 @@
 
 Sans I/O: whoever has the bytes feeds them, in any cut. No provider is known here.
 """
-
-from finalcall.wire.decoder import Decoder
-from finalcall.wire.undecodable import MAX_EVENT_BYTES, Undecodable
-
-__all__ = ["MAX_EVENT_BYTES", "Decoder", "Undecodable"]
