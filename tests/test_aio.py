@@ -22,6 +22,7 @@ from finalcall import (
     StreamQuiet,
     asettle,
 )
+from finalcall.pacing import Pacing
 from finalcall.testing import ReplayServer, Script, Stall
 from tests.messages import CLEAN, TOOLS, call, message_start
 from tests.test_turn import OPEN_CALL, PARAMETERS, SHORT, UNCLEAN, script
@@ -57,7 +58,7 @@ async def test_a_clean_stream(connect: Any, helper: bool) -> None:
     turn = await asettle(await connect(script(CLEAN, Stall()), helper=helper), tools=TOOLS)
     assert turn.verdict == "dispatch"
     assert turn.text == "On it."
-    assert turn.pacing == "task"
+    assert turn.pacing == Pacing("task", "bytes")
 
 
 @pytest.mark.parametrize("helper", [False, True])

@@ -209,7 +209,7 @@ def test_a_resumed_stream_may_overlap() -> None:
     normaliser = OpenAIResponsesNormaliser(Context())
     for event in twice:
         normaliser.feed(event)
-    assert normaliser.sequence_number == len(events) - 1
+    assert normaliser.numbers.highest == len(events) - 1
 
 
 @pytest.mark.parametrize("number", [0, None, "x"])

@@ -1,28 +1,24 @@
-"""Where native events come from: what can be woken, and what is closed on which path."""
+"""Where native events come from: who reads, what ends a wait, and who closes on which path."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from finalcall.direct import DirectSource
 from finalcall.idle import Clocks, Idle
 from finalcall.opening import Opening
-from finalcall.sources import (
-    DirectSource,
-    Exhausted,
-    OpeningSource,
-    Overdue,
-    PumpedSource,
-    Waiting,
-    shutdown_of,
-)
-
-NEVER = Waiting(Clocks(), lambda: 0.0)
+from finalcall.pacing import Pacing
+from finalcall.pumped import PumpedSource
+from finalcall.sources import OpeningSource, open_source
+from finalcall.testing import FakeClock
+from finalcall.transport import Connection
+from finalcall.waiting import Exhausted, Overdue, Source, Waiting
 
 
 class Stream:
@@ -39,50 +35,127 @@ class Stream:
         self.closed.set()
 
 
-def response(version: bytes, connection: object) -> Any:
-    network = SimpleNamespace(get_extra_info=lambda _: connection)
-    return SimpleNamespace(extensions={"http_version": version, "network_stream": network})
+def waiting(idle: Idle | None = None, clock: Callable[[], float] | None = None) -> Waiting:
+    """What a source is told of a turn that has just begun to wait."""
+    told = Waiting(Clocks(idle or Idle()), clock or (lambda: 0.0))
+    told.clocks.wait(told.clock())
+    return told
 
 
-def test_only_an_http_1_connection_of_its_own_is_shut_down() -> None:
-    """An HTTP/2 connection is shared; one that cannot be reached is left alone."""
-    near, far = socket.socketpair()
-    with near, far:
-        assert shutdown_of(response(b"HTTP/2", near)) is None
-        assert shutdown_of(response(b"HTTP/1.1", None)) is None
-        assert shutdown_of(object()) is None
-        shut_down = shutdown_of(response(b"HTTP/1.1", near))
-        assert shut_down is not None
-        shut_down()
-        assert far.recv(1) == b""
+def drain(source: Source) -> list[Any]:
+    """All that a source gives, to its end."""
+    natives: list[Any] = []
+    with pytest.raises(Exhausted):
+        while True:
+            natives.append(source.get())
+    return natives
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if "finalcall" in thread.name]
+
+
+# Read directly
 
 
 def test_an_event_that_comes_as_the_limit_passes_comes_too_late() -> None:
     """The connection is shut already: the turn ends as overdue, not on a broken read."""
-    woken = threading.Event()
-    clocks = Clocks(Idle(first=1.0))
+    near, far = socket.socketpair()
     now = [0.0]
+    told = waiting(Idle(first=1.0, quiet=None), lambda: now[0])
 
     def natives() -> Iterator[Any]:
         now[0] = 5.0
-        source._watch.look_again()  # type: ignore[union-attr]
-        assert woken.wait(30)
+        source._watch.look_again()
+        assert far.recv(1) == b""
         yield "late"
 
-    source = DirectSource(
-        natives(), lambda: None, wake=woken.set, waiting=Waiting(clocks, lambda: now[0])
-    )
-    clocks.wait(0.0)
-    with pytest.raises(Overdue):
+    with near, far:
+        connection = Connection(SimpleNamespace(), near)
+        source = DirectSource(natives, lambda: None, told, connection=connection)
+        for _ in range(2):  # nothing more is read of a stream that is over
+            with pytest.raises(Overdue):
+                source.get()
+        source.close()
+    assert threads() == []
+
+
+def test_an_event_that_slips_in_as_the_connection_is_shut_is_no_silence() -> None:
+    """It is handed over, and what the broken stream raises after it is the stream's own."""
+    clock = FakeClock()
+    told = waiting(Idle(first=1.0, between=1.0), clock)
+
+    def natives() -> Iterator[Any]:
+        clock.advance(1.0)
+        told.clocks.heard(clock())
+        yield "just in time"
+        raise LookupError("shut")
+
+    source = DirectSource(natives, lambda: None, told)
+    assert source.get() == "just in time"
+    told.clocks.arrived(clock(), progress=True)
+    with pytest.raises(LookupError, match="shut"):
         source.get()
-    source.close()
+
+
+def test_a_limit_that_has_nearly_passed_is_looked_at_again() -> None:
+    """Waiting without progress adds up over events, so the next deadline may be very near."""
+    near, far = socket.socketpair()
+    now = [0.0]
+    told = waiting(Idle(progress=50.0), lambda: now[0])
+    looked: list[bool] = []
+    with near, far:
+        source = DirectSource(
+            lambda: iter((1, 2)), lambda: None, told, connection=Connection(object(), near)
+        )
+        source._watch.look_again = lambda: looked.append(True)  # type: ignore[method-assign]
+        assert source.get() == 1
+        now[0] = 49.0
+        told.clocks.arrived(49.0, progress=False)
+        told.clocks.wait(49.0)
+        assert source.get() == 2
+        source.close()
+    assert looked == [True]
+
+
+def test_a_source_whose_turn_keeps_time_elsewhere_is_not_watched() -> None:
+    """Its clocks never run: no thread is started for them."""
+    near, far = socket.socketpair()
+    seen: list[list[str]] = []
+
+    def natives() -> Iterator[Any]:
+        seen.append(threads())
+        yield 1
+
+    with near, far:
+        told = Waiting(Clocks(), lambda: 0.0)
+        source = DirectSource(natives, lambda: None, told, connection=Connection(object(), near))
+        assert source.get() == 1
+        source.close()
+        far.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody reads, so nobody had to be woken
+            far.recv(1)
+    assert seen == [[]]
+
+
+# Read by a thread
 
 
 def test_a_pumped_stream_is_closed_by_whoever_is_last() -> None:
     """By the turn where nothing is being read, else by the reading thread after its next()."""
     unread = Stream(1)
-    PumpedSource(unread.__iter__, unread.close, NEVER).close()
+    source = PumpedSource(unread.__iter__, unread.close, waiting())
+    source.close()
+    source.close()
     assert unread.closed.is_set()
+
+    finished = Stream(1, 2)
+    source = PumpedSource(finished.__iter__, finished.close, waiting())
+    assert drain(source) == [1, 2]
+    assert source._thread is not None
+    source._thread.join(30)
+    source.close()
+    assert finished.closed.is_set()
 
     reading, release, blocked = Stream(), threading.Event(), threading.Event()
 
@@ -92,13 +165,83 @@ def test_a_pumped_stream_is_closed_by_whoever_is_last() -> None:
         release.wait(30)
         yield 2
 
-    source = PumpedSource(natives, reading.close, NEVER)
+    source = PumpedSource(natives, reading.close, waiting())
     assert source.get() == 1
     assert blocked.wait(30)
+    source.close()
     source.close()
     assert not reading.closed.is_set()
     release.set()
     assert reading.closed.wait(30)
+
+
+def test_a_thread_reads_a_bounded_number_ahead_and_ends_at_once_where_it_pauses() -> None:
+    """What nobody takes is not read without end, and a close leaves no thread."""
+    read: list[int] = []
+    closed: list[bool] = []
+
+    def natives() -> Iterator[int]:
+        try:
+            for number in range(1000):
+                read.append(number)
+                yield number
+        finally:
+            closed.append(True)
+
+    source = PumpedSource(natives, lambda: None, waiting())
+    assert [source.get() for _ in range(70)] == list(range(70))
+    while not source._handover.paused:
+        threading.Event().wait(0.001)
+    assert len(read) <= 2 * 64
+    source.close()
+    assert threads() == []
+    assert closed == [True]
+
+
+def test_closing_in_another_thread_lets_go_of_who_waits() -> None:
+    """And a thread that cannot close its stream afterwards tells nobody: the turn is over."""
+    blocked, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def natives() -> Iterator[Any]:
+        blocked.set()
+        release.wait(30)
+        yield 1
+
+    def fail() -> None:
+        raise LookupError
+
+    def take() -> None:
+        with pytest.raises(Exhausted):
+            source.get()
+        ended.set()
+
+    source = PumpedSource(natives, fail, waiting())
+    taker = threading.Thread(target=take)
+    taker.start()
+    assert blocked.wait(30)
+    source.close()
+    assert ended.wait(30)
+    taker.join()
+    release.set()
+    assert source._thread is not None
+    source._thread.join(30)
+    assert threads() == []
+
+
+def test_a_response_that_is_found_after_the_turn_has_closed_is_shut_at_once() -> None:
+    """The request was under way: its stream is not read for nobody."""
+    near, far = socket.socketpair()
+    network = SimpleNamespace(get_extra_info=lambda _: near)
+    facts = {"http_version": b"HTTP/1.1", "network_stream": network}
+    with near, far:
+        source = PumpedSource(lambda: iter(()), lambda: None, waiting())
+        source.close()
+        source._found(SimpleNamespace(extensions=facts))
+        assert far.recv(1) == b""
+    assert source.pacing == Pacing("thread", "events")
+
+
+# Opened by the turn
 
 
 def test_a_request_that_fails_raises_what_it_raised() -> None:
@@ -108,20 +251,22 @@ def test_a_request_that_fails_raises_what_it_raised() -> None:
         raise LookupError("refused")
 
     with pytest.raises(LookupError, match="refused"):
-        OpeningSource(Opening(create, (), {}), NEVER).get()
+        OpeningSource(Opening(create, (), {}), waiting()).get()
 
 
 def test_a_request_that_is_answered_after_the_turn_is_closed_as_it_arrives() -> None:
     """Nobody is left to read it."""
-    late, answer = Stream(1), threading.Event()
+    late, answer, now = Stream(1), threading.Event(), [0.0]
 
     def create() -> Any:
+        now[0] = 9.0
         answer.wait(30)
         return late
 
-    clocks = Clocks(Idle(first=1.0))
-    clocks.wait(0.0)
-    source = OpeningSource(Opening(create, (), {}), Waiting(clocks, lambda: 9.0))
+    source = OpeningSource(
+        Opening(create, (), {}), waiting(Idle(first=0.01, quiet=None), lambda: now[0])
+    )
+    assert source.pacing == Pacing("thread", "events")
     with pytest.raises(Overdue):
         source.get()
     source.close()
@@ -131,29 +276,69 @@ def test_a_request_that_is_answered_after_the_turn_is_closed_as_it_arrives() -> 
 
 def test_a_request_that_was_answered_and_not_taken_is_closed() -> None:
     """It had arrived when the turn closed."""
-    stream, made = Stream(1), threading.Event()
-    clocks = Clocks(Idle(first=1.0))
-    clocks.wait(0.0)
-    begun = threading.Event()
+    stream, begun = Stream(1), threading.Event()
 
     def create() -> Any:
         begun.wait(30)
         return stream
 
-    source = OpeningSource(Opening(create, (), {}), Waiting(clocks, lambda: 9.0))
+    source = OpeningSource(
+        Opening(create, (), {}), waiting(Idle(first=0.001, quiet=None), lambda: 0.0)
+    )
+    source._waiting.clocks._since = -9.0
     with pytest.raises(Overdue):
         source.get()
     begun.set()
-    while source._opened is not None and source._opened.empty():
-        made.wait(0.01)
+    while source._opened is not None and not source._opened._ready:
+        begun.wait(0.001)
     source.close()
     assert stream.closed.is_set()
 
 
 def test_an_opened_stream_is_read_to_its_end() -> None:
     """The request first, then what it gives."""
-    source = OpeningSource(Opening(lambda: [1, 2], (), {}), NEVER)
-    assert [source.get(), source.get()] == [1, 2]
-    with pytest.raises(Exhausted):
+    source = OpeningSource(Opening(lambda: [1, 2], (), {}), waiting())
+    assert drain(source) == [1, 2]
+    assert source.pacing == Pacing("memory", "events")
+    source.close()
+
+
+def test_a_request_that_gives_no_stream_is_closed_and_refused() -> None:
+    """What was opened is not leaked."""
+    closed: list[bool] = []
+    whole = SimpleNamespace(close=lambda: closed.append(True))
+    source = OpeningSource(Opening(lambda: whole, (), {}), waiting())
+    with pytest.raises(TypeError, match="not a stream"):
         source.get()
     source.close()
+    assert closed == [True]
+
+
+def test_a_source_that_was_never_read_closes_nothing_that_it_did_not_open() -> None:
+    """No request was made, so none is cut."""
+    source = OpeningSource(Opening(lambda: [1], (), {}), waiting())
+    source.close()
+    assert threads() == []
+
+
+def test_a_context_manager_is_left_on_every_path() -> None:
+    """Also where what it gives is no stream."""
+    left: list[bool] = []
+
+    class Manager:
+        def __init__(self, inside: Any) -> None:
+            self.inside = inside
+
+        def __enter__(self) -> Any:
+            return self.inside
+
+        def __exit__(self, *_: object) -> None:
+            left.append(True)
+
+    source = open_source(Manager([1]), waiting())
+    assert drain(source) == [1]
+    assert source.pacing == Pacing("memory", "events")
+    source.close()
+    with pytest.raises(TypeError):
+        open_source(Manager(7), waiting())
+    assert left == [True, True]

@@ -52,7 +52,7 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
                 (),
                 "enum",
                 ["low", "normal", "urgent"],
-                "expected one of 'low', 'normal', 'urgent'; found a string",
+                "expected one of 'low', 'normal', 'urgent'; found another string",
             )
         ],
     ),
@@ -64,7 +64,10 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
                 (),
                 "enum",
                 ["low", "normal", None, 3],
-                "expected one of 'low', 'normal', null, 3; found a string; the closest is 'normal'",
+                (
+                    "expected one of 'low', 'normal', null, 3; "
+                    "found another string; the closest is 'normal'"
+                ),
             )
         ],
     ),
@@ -88,7 +91,7 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
     "format": (
         {"format": "date"},
         "soon",
-        [((), "format", "date", "expected a date like 2026-01-31; found a string")],
+        [((), "format", "date", "expected a date like 2026-01-31; found a string in another form")],
     ),
     "pattern": (
         {"pattern": "^[A-Z]+$"},
@@ -98,7 +101,7 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
                 (),
                 "pattern",
                 "^[A-Z]+$",
-                "expected text that matches the pattern ^[A-Z]+$; found a string",
+                "expected text that matches the pattern ^[A-Z]+$; found a string in another form",
             )
         ],
     ),
@@ -112,26 +115,30 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
         "xyz",
         [((), "maxLength", 1, "expected at most 1 character; found 3 characters")],
     ),
-    "too small": ({"minimum": 2}, 1, [((), "minimum", 2, "expected at least 2; found an integer")]),
+    "too small": (
+        {"minimum": 2},
+        1,
+        [((), "minimum", 2, "expected at least 2; found a number that is too small")],
+    ),
     "too great": (
         {"maximum": 2},
         2.5,
-        [((), "maximum", 2, "expected at most 2; found a number")],
+        [((), "maximum", 2, "expected at most 2; found a number that is too large")],
     ),
     "not more": (
         {"exclusiveMinimum": 2},
         2,
-        [((), "exclusiveMinimum", 2, "expected more than 2; found an integer")],
+        [((), "exclusiveMinimum", 2, "expected more than 2; found a number that is too small")],
     ),
     "not less": (
         {"exclusiveMaximum": 2},
         2,
-        [((), "exclusiveMaximum", 2, "expected less than 2; found an integer")],
+        [((), "exclusiveMaximum", 2, "expected less than 2; found a number that is too large")],
     ),
     "no multiple": (
         {"multipleOf": 0.01},
         0.005,
-        [((), "multipleOf", 0.01, "expected a multiple of 0.01; found a number")],
+        [((), "multipleOf", 0.01, "expected a multiple of 0.01; found another number")],
     ),
     "missing": (
         {"required": ["title", "body"]},
@@ -200,7 +207,7 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
     "equal items": (
         {"uniqueItems": True},
         [1, 1],
-        [((), "uniqueItems", True, "expected items that all differ; found an array")],
+        [((), "uniqueItems", True, "expected items that all differ; found equal items")],
     ),
     "no such item": (
         {"contains": {"const": 1}},
@@ -239,12 +246,19 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
     "excluded": (
         {"not": {"type": "string"}},
         "x",
-        [((), "not", None, "expected anything but a form that is excluded; found a string")],
+        [
+            (
+                (),
+                "not",
+                None,
+                "expected anything but a form that the schema excludes; found a string",
+            )
+        ],
     ),
     "what is never allowed": (
         {"properties": {"a": {"properties": {"b": False}}}},
         {"a": {"b": 1}},
-        [(("a",), "false", None, "found what the schema never allows")],
+        [(("a",), "false", None, "found what the schema never allows; leave it out")],
     ),
     "in an array": (
         {"items": {"properties": {"n": {"type": "integer"}}}},
@@ -306,7 +320,7 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
                 (),
                 "enum",
                 ["low", "high", None],
-                "expected one of 'low', 'high', null; found a string; the closest is 'high'",
+                "expected one of 'low', 'high', null; found another string; the closest is 'high'",
             )
         ],
     ),
@@ -323,16 +337,23 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
                 (),
                 "anyOf",
                 ["auto", "integer"],
-                "expected one of 'auto' or an integer; found a string; the closest is 'auto'",
+                "expected 'auto' or an integer; found another string; the closest is 'auto'",
             )
         ],
     ),
     "two branches at once": (
         {"oneOf": [{"type": "integer"}, {"minimum": 0}]},
         5,
-        [((), "oneOf", None, "expected exactly one of the allowed forms; found an integer")],
+        [
+            (
+                (),
+                "oneOf",
+                None,
+                "expected what fits exactly one of the allowed forms; found an integer",
+            )
+        ],
     ),
-    "what is near the root comes first": (
+    "what leads to further faults comes first": (
         {
             "properties": {
                 "a": {"properties": {"deep": {"type": "null"}}},
@@ -344,13 +365,13 @@ WORDS: dict[str, tuple[Any, Any, list[tuple[tuple[str | int, ...], str, Any, str
         {"a": {"deep": 1}, "b": 1, "c": 2},
         [
             ((), "required", ["d"], "missing required 'd'"),
-            (("c",), "enum", [1], "expected one of 1; found an integer"),
             (("a", "deep"), "type", "null", "expected null; found an integer"),
+            (("c",), "enum", [1], "expected 1; found an integer"),
             (
                 ("b",),
                 "not",
                 None,
-                "expected anything but a form that is excluded; found an integer",
+                "expected anything but a form that the schema excludes; found an integer",
             ),
         ],
     ),

@@ -181,14 +181,14 @@ WORDS: dict[str, tuple[dict[str, Any], tuple[str | int, ...], str, Any, str]] = 
         ("title",),
         "pattern",
         "^[a-z]+$",
-        "expected text that matches the pattern ^[a-z]+$; found a string",
+        "expected text that matches the pattern ^[a-z]+$; found a string in another form",
     ),
     "enum": (
         {"priority": "hgh"},
         ("priority",),
         "enum",
         ["low", "high"],
-        "expected one of 'low', 'high'; found a string; the closest is 'high'",
+        "expected one of 'low', 'high'; found another string; the closest is 'high'",
     ),
     "literal": (
         {"level": 5},
@@ -201,8 +201,8 @@ WORDS: dict[str, tuple[dict[str, Any], tuple[str | int, ...], str, Any, str]] = 
         {"mixed": "a"},
         ("mixed",),
         "enum",
-        "'auto' or 3",
-        "expected one of 'auto' or 3; found a string",
+        ["auto", 3],
+        "expected one of 'auto', 3; found another string",
     ),
     "integer": (
         {"count": "many"},
@@ -223,29 +223,35 @@ WORDS: dict[str, tuple[dict[str, Any], tuple[str | int, ...], str, Any, str]] = 
         ("count",),
         "exclusiveMinimum",
         0,
-        "expected more than 0; found an integer",
+        "expected more than 0; found a number that is too small",
     ),
-    "at most": ({"count": 6}, ("count",), "maximum", 5, "expected at most 5; found an integer"),
+    "at most": (
+        {"count": 6},
+        ("count",),
+        "maximum",
+        5,
+        "expected at most 5; found a number that is too large",
+    ),
     "multiple": (
         {"count": 3},
         ("count",),
         "multipleOf",
         2,
-        "expected a multiple of 2; found an integer",
+        "expected a multiple of 2; found another number",
     ),
     "at least": (
         {"ratio": 0.1},
         ("ratio",),
         "minimum",
         0.5,
-        "expected at least 0.5; found a number",
+        "expected at least 0.5; found a number that is too small",
     ),
     "less": (
         {"ratio": 2},
         ("ratio",),
         "exclusiveMaximum",
         1.0,
-        "expected less than 1.0; found an integer",
+        "expected less than 1; found a number that is too large",
     ),
     "number": ({"ratio": []}, ("ratio",), "type", "number", "expected a number; found an array"),
     "boolean": ({"flag": "?"}, ("flag",), "type", "boolean", "expected a boolean; found a string"),
@@ -276,42 +282,48 @@ WORDS: dict[str, tuple[dict[str, Any], tuple[str | int, ...], str, Any, str]] = 
         ("due",),
         "format",
         "date",
-        "expected a date like 2026-01-31; found a string",
+        "expected a date like 2026-01-31; found a string in another form",
     ),
     "date and time": (
         {"at": "2026-01-31T00:00:00"},
         ("at",),
         "format",
         "date-time",
-        "expected a date and time with an offset, like 2026-01-31T14:30:00Z; found a string",
+        (
+            "expected a date and time with an offset, like 2026-01-31T14:30:00Z; "
+            "found a string in another form"
+        ),
     ),
     "time": (
         {"clock": "2pm"},
         ("clock",),
         "format",
         "time",
-        "expected a time with seconds and an offset, like 14:30:00Z; found a string",
+        (
+            "expected a time with seconds and an offset, like 14:30:00Z; "
+            "found a string in another form"
+        ),
     ),
     "duration": (
         {"within": "long"},
         ("within",),
         "format",
         "duration",
-        "expected an ISO 8601 duration like PT1H30M; found a string",
+        "expected an ISO 8601 duration like PT1H30M; found a string in another form",
     ),
     "uuid": (
         {"id": "x"},
         ("id",),
         "format",
         "uuid",
-        "expected a UUID like 123e4567-e89b-12d3-a456-426614174000; found a string",
+        "expected a UUID like 123e4567-e89b-12d3-a456-426614174000; found a string in another form",
     ),
     "uri": (
         {"link": "x"},
         ("link",),
         "format",
         "uri",
-        "expected an absolute URI like https://example.com/path; found a string",
+        "expected an absolute URI like https://example.com/path; found a string in another form",
     ),
     "object": (
         {"scores": 5},
@@ -354,8 +366,8 @@ WORDS: dict[str, tuple[dict[str, Any], tuple[str | int, ...], str, Any, str]] = 
         {"owner": 5},
         ("owner",),
         "type",
-        "object",
-        "expected an object; found an integer",
+        ["object", "null"],
+        "expected an object or null; found an integer",
     ),
     "several types": (
         {"number": {}},
@@ -369,7 +381,7 @@ WORDS: dict[str, tuple[dict[str, Any], tuple[str | int, ...], str, Any, str]] = 
         ("tagged", "kind"),
         "enum",
         ["user", "team"],
-        "expected one of 'user', 'team'; found a string; the closest is 'team'",
+        "expected one of 'user', 'team'; found another string; the closest is 'team'",
     ),
     "no tag": (
         {"tagged": {"name": "x"}},
@@ -433,14 +445,14 @@ def test_an_error_of_pydantic_is_told_in_the_same_words(case: str) -> None:
     assert check.parsed is None
 
 
-def test_what_is_near_the_root_comes_first() -> None:
-    """Shallow before deep, as for plain schemas."""
+def test_what_leads_to_further_faults_comes_first() -> None:
+    """By keyword, then shallow before deep, as for plain schemas."""
     check = TICKETS.check("Ticket", {"nested": [{"kind": "user"}], "flag": "?", "x": 1})
     assert [(e.path, e.keyword) for e in check.errors] == [
         ((), "required"),
-        ((), "additionalProperties"),
-        (("flag",), "type"),
         (("nested", 0), "required"),
+        (("flag",), "type"),
+        ((), "additionalProperties"),
     ]
 
 

@@ -18,6 +18,7 @@ from finalcall import (
     Event,
     Failed,
     Idle,
+    Pacing,
     RefusedStream,
     SchemaError,
     StreamIdle,
@@ -75,7 +76,7 @@ def test_a_clean_stream(connect: Any, helper: bool) -> None:
     (outcome,) = turn.outcomes
     assert isinstance(outcome, Dispatchable)
     assert outcome.args == {"title": "x"}
-    assert turn.pacing == "transport"
+    assert turn.pacing == Pacing("transport", "bytes")
     assert turn.usage.output_tokens == 20
     assert turn.provider == "anthropic"
 
@@ -199,7 +200,7 @@ def test_an_iterator_without_a_handle_is_read_by_a_thread() -> None:
     with pytest.raises(StreamIdle), Turn(stream(), tools=TOOLS, idle_timeout=SHORT) as turn:
         events.extend(turn)
     release.set()
-    assert turn.pacing == "thread"
+    assert turn.pacing == Pacing("thread", "events")
     assert any(isinstance(event, StreamQuiet) for event in events)
     assert isinstance(events[-1], CallSettled)
 

@@ -34,10 +34,12 @@ from finalcall.events import (
     TextDelta,
 )
 from finalcall.finalize import finalize
+from finalcall.hooks import ahear, hear
 from finalcall.idle import Idle
 from finalcall.lifecycle import State
 from finalcall.limits import Limits
 from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, SchemaError, Violation
+from finalcall.pacing import Pacing
 from finalcall.providers import UnrecognisedStream
 from finalcall.results import ToolResult
 from finalcall.settle import asettle, settle
@@ -75,6 +77,7 @@ __all__ = [
     "MessageStopped",
     "Other",
     "Outcome",
+    "Pacing",
     "PreviewChanged",
     "ProviderFault",
     "ReasoningDelta",
@@ -99,7 +102,9 @@ __all__ = [
     "Verdict",
     "Violation",
     "__version__",
+    "ahear",
     "asettle",
     "finalize",
+    "hear",
     "settle",
 ]

@@ -6,6 +6,7 @@ It applies events and answers questions; it neither parses nor judges.
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import final
 
 from finalcall.events import (
@@ -124,6 +125,33 @@ class Buffer:
         if text:
             self.fragments += 1
             self._text.write(text)
+            self.state = advance(self.state, Input.DELTA)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the next pieces are only written: nothing is compared, dropped or cut."""
+        return self._replay is None and not self.fixed and not self.overflowed
+
+    @property
+    def room(self) -> int:
+        """Characters that it may still hold."""
+        return self._limit - self.size
+
+    @property
+    def write(self) -> Callable[[str], int]:
+        """Writes a piece, and nothing more: for a run of them, of which `note` is told after."""
+        return self._text.write
+
+    def note(self, pieces: int, size: int) -> None:
+        """Be told of pieces that were written.
+
+        Args:
+            pieces: How many, none of them empty.
+            size: Their characters.
+        """
+        if pieces:
+            self.fragments += pieces
+            self.size += size
             self.state = advance(self.state, Input.DELTA)
 
     def restate(self, text: str) -> None:

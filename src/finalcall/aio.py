@@ -1,4 +1,4 @@
-"""The same as `turn`, for asyncio: iterates, waits and closes around a `Settler`.
+"""The same as `turn`, for asyncio and trio: iterates, waits and closes around a `Settler`.
 
 The source is read by a task of the turn's own, a bounded number of events ahead. So a limit that
 passes ends that task and never touches the caller's, and a cancellation that arrives is always the
@@ -7,21 +7,23 @@ caller's: every call is settled, then it goes on.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack, final
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from types import AsyncGeneratorType, TracebackType
+from typing import Any, Self, Unpack, cast, final
 
+from finalcall.checkpoints import provider_to_resume, replay
+from finalcall.clock import Clock
 from finalcall.events import Event
 from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
 from finalcall.outcomes import Cause
-from finalcall.sources import Exhausted, Overdue, Waiting
+from finalcall.pacing import Pacing
+from finalcall.reader import Reader
+from finalcall.settler import Settler
 from finalcall.tools import ToolsLike
 from finalcall.turn import SettledTurn, TurnOptions
-
-if TYPE_CHECKING:
-    from finalcall.asyncio_reader import AsyncioReader
+from finalcall.waiting import Exhausted, Overdue, Waiting
 
 
 @final
@@ -29,7 +31,11 @@ class AsyncTurn(SettledTurn):
     """One message of a model, read from an asynchronous (or a synchronous) stream.
 
     Iterate it for events; every call settles in a `CallSettled` before the iteration ends or
-    raises. Leaving its `async with` block settles what is open and closes the stream.
+    raises. Leaving its `async with` block settles what is open and closes the stream. A loop that
+    is left by `break` without that block leaves both to the event loop, which does it once the
+    turn is garbage (trio with a `ResourceWarning`) and at the latest at its own end.
+
+    It runs under asyncio and under trio, whichever runs the task that iterates it.
 
     Args:
         stream: An SDK's async stream, an awaitable or async context manager of one, an async
@@ -38,26 +44,21 @@ class AsyncTurn(SettledTurn):
         tools: What was offered: a `ToolSet`, a raw list, or `None` to check nothing.
         options: See `Settler` and `TurnOptions`.
 
-    Attributes:
-        pacing: How the wait is bounded: `"task"`, the turn's own reading task is cancelled.
-
     Raises:
         ValueError: An option or a tool's schema is bad.
         RefusedStream: The stream's calls are run by an SDK; the message says what to wrap.
 
-    Iterating raises what iterating a `Turn` raises; `CancelledError` always propagates.
+    Iterating raises what iterating a `Turn` raises; `CancelledError` (trio's `Cancelled`) always
+    propagates, and every call has settled before.
     """
-
-    pacing: Final = "task"
 
     def __init__(
         self, stream: Any, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]
     ) -> None:
         super().__init__(tools=tools, **options)
         self._refuse(stream)
-        self._stream = stream
-        self._opened: AsyncioReader | None = None
-        self._pending: deque[Event] = deque()
+        self._reader = Reader(stream, Waiting(self._settler.clocks, self._clock))
+        self._iteration: AsyncGeneratorType[Any, None] | None = None
 
     @classmethod
     def open(
@@ -80,63 +81,63 @@ class AsyncTurn(SettledTurn):
         options = request_options(parameters) | dict(turn_options or {})
         return cls(Opening(create, arguments, parameters), **options)
 
+    @classmethod
+    def resume(
+        cls,
+        checkpoint: Mapping[str, Any],
+        stream: Any,
+        *,
+        tools: ToolsLike | None,
+        **options: Unpack[TurnOptions],
+    ) -> AsyncTurn:
+        """Go on with a message that stopped in the middle, as `Turn.resume` does.
+
+        Args:
+            checkpoint: What `checkpoint()` gave.
+            stream: The rest of the message.
+            tools: What was offered.
+            options: Those of the first turn.
+
+        Raises:
+            ValueError: The checkpoint is of another version or provider, or is damaged.
+        """
+        options["provider"] = provider_to_resume(checkpoint, options.get("provider"))
+        turn = cls(stream, tools=tools, **options)
+        turn._told = replay(checkpoint, turn._settler)
+        return turn
+
     @property
-    def _reader(self) -> AsyncioReader:
-        if self._opened is None:
-            from finalcall.asyncio_reader import AsyncioReader
+    def pacing(self) -> Pacing | None:
+        """How the turn waits, and what it hears; `None` before iteration."""
+        return self._reader.pacing if self._reader.started else None
 
-            self._opened = AsyncioReader(self._stream, Waiting(self._settler.clocks, self._clock))
-        return self._opened
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self._iterate(self._events())
 
-    def __aiter__(self) -> Self:
-        self._begin()
-        return self
-
-    async def __anext__(self) -> Event:
-        while not self._pending:
-            if self._settler.ending is not None:
-                await self._reader.close()
-                if self._raises and self._settler.error is not None:
-                    error, self._raises = self._settler.error, False
-                    raise error
-                raise StopAsyncIteration
-            self._pending.extend(await self._advance())
-        return self._pending.popleft()
-
-    async def _advance(self) -> list[Event]:
-        settler, reader, clock = self._settler, self._reader, self._clock
-        try:
-            try:
-                settler.clocks.wait(clock())
-                native = await reader.get()
-            except Exhausted:
-                return settler.end()
-            except Overdue:
-                return settler.tick(clock())
-            except Exception as error:
-                return settler.end(cause_of(error), error)
-            return settler.feed(native, clock())
-        except BaseException as error:
-            self._settle_open(error)
-            await self._reader.close()
-            raise
-
-    async def native_events(self) -> AsyncIterator[Any]:
+    def native_events(self) -> AsyncIterator[Any]:
         """Iterate the provider's own events, each once and unchanged, and settle beside them."""
-        async for event in self:
-            if event.native is not None:
-                yield event.native
+        return self._iterate(_natives(self._events()))
+
+    def _events(self) -> AsyncGenerator[Event, None]:
+        self._begin()
+        # It must not hold the turn: who drops the turn without closing it has it end.
+        return _events(
+            self._settler, self._reader, self._clock, told=self._told, raises=self._raises
+        )
+
+    def _iterate(self, iteration: AsyncGenerator[Any, None]) -> AsyncIterator[Any]:
+        self._iteration = cast("AsyncGeneratorType[Any, None]", iteration)
+        return iteration
 
     async def aclose(self) -> None:
         """Settle every open call (cause `CANCELLED`) and close the stream. May be called twice."""
+        iteration = self._iteration
         self._iterated = True
-        self._settle_open(None)
+        # In another task the iteration may be running: it ends when its source is closed.
+        if iteration is not None and not iteration.ag_running:
+            await iteration.aclose()
+        _settle_open(self._settler, None)
         await self._reader.close()
-
-    def _settle_open(self, error: BaseException | None) -> None:
-        if self._settler.ending is None:
-            self._pending.clear()
-            self._settler.end(Cause.CANCELLED, error)
 
     async def __aenter__(self) -> Self:
         return self
@@ -148,3 +149,55 @@ class AsyncTurn(SettledTurn):
         trace: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+
+async def _events(
+    settler: Settler, reader: Reader, clock: Clock, *, told: list[Event], raises: bool
+) -> AsyncGenerator[Event, None]:
+    arrived, take, feed = reader.arrived, reader.arrived.popleft, settler.feed
+    try:
+        for event in told:
+            yield event
+        while settler.ending is None:
+            if arrived:
+                events = feed(take(), clock())
+            else:
+                try:
+                    await reader.wait()
+                    continue
+                except Exhausted:
+                    events = settler.end()
+                except Overdue:
+                    events = _told_late(settler, clock())
+                except Exception as error:
+                    events = settler.end(cause_of(error), error)
+            for event in events:
+                yield event
+    except GeneratorExit:
+        _settle_open(settler, None)
+        raise
+    except BaseException as error:
+        _settle_open(settler, error)
+        raise
+    finally:
+        await reader.close()
+    if raises and settler.error is not None:
+        raise settler.error
+
+
+def _told_late(settler: Settler, now: float) -> list[Event]:
+    """Act on a deadline; a silence that a limit ends at once is told before."""
+    events = settler.tick(settler.clocks.moment(now))
+    return events + settler.tick(now)
+
+
+async def _natives(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Any, None]:
+    async with contextlib.aclosing(events):
+        async for event in events:
+            if event.native is not None:
+                yield event.native
+
+
+def _settle_open(settler: Settler, error: BaseException | None) -> None:
+    if settler.ending is None:
+        settler.end(Cause.CANCELLED, error)

@@ -402,6 +402,7 @@ AnomalyName: TypeAlias = Literal[
     "no_name",
     "other_choices",
     "promised_calls_missing",
+    "sequence_gap",
     "spliced_stream",
     "stop_reasons_disagree",
     "undecodable_event",

@@ -148,7 +148,7 @@ def _takes_text(tools: ToolSet | None, name: str) -> bool:
     return tool is not None and tool.kind == "custom"
 
 
-_NOT_AN_OBJECT = Violation((), "type", "object", "the arguments must be a JSON object")
+_NOT_AN_OBJECT = Violation((), "type", "object", "expected an object")
 
 # A service may report its own tools as custom calls, so only a declared name can be trusted.
 _NOT_DECLARED = Violation((), "unknown_tool", [], "no such custom tool was declared")

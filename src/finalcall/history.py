@@ -11,24 +11,10 @@ from typing import Any
 
 from finalcall.accumulator import Buffer
 from finalcall.narrow import is_array, is_object
-from finalcall.outcomes import Failed, Outcome, SchemaError, Violation
+from finalcall.outcomes import Failed, Outcome, SchemaError
 from finalcall.providers.base import Answered, Normaliser
-from finalcall.results import Results, ToolResult, find_result
+from finalcall.results import Results, find_result
 from finalcall.strict import encodable
-
-
-def answer_for(error: SchemaError) -> ToolResult:
-    """The default answer to an invalid call: what was wrong, at most three violations."""
-    return ToolResult(
-        "Invalid arguments, the tool was not run. "
-        + " ".join(_sentence(violation) for violation in error.errors[:3]),
-        is_error=True,
-    )
-
-
-def _sentence(violation: Violation) -> str:
-    where = ".".join(str(part) for part in violation.path) or "arguments"
-    return f"{where}: {violation.message}."
 
 
 def build_history(
@@ -73,6 +59,8 @@ def build_history(
                     "call needs one: pass what it returned, its exception, or a ToolResult saying "
                     "that it was not run"
                 )
+            from finalcall.wording import answer_for
+
             result = answer_for(outcome)
         buffer = buffers[outcome.key]
         answers[outcome.key] = Answered(buffer.call, buffer.arguments, outcome.args or {}, result)

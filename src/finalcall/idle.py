@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import enum
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from finalcall.gaps import BOUNDS, BRIEF, Gaps, PhaseGaps
 from finalcall.outcomes import Cause
 
 
@@ -102,38 +104,64 @@ ALARM_CAUSES: Final = {Alarm.IDLE: Cause.IDLE, Alarm.STALLED: Cause.STALLED}
 class Clocks:
     """The two clocks of one turn.
 
+    A timer in another thread may read `deadline` while the turn goes on, and whoever reads the
+    bytes may set `heard_at`: each clock is one number, so what is read is never too early.
+
     Args:
         idle: The limits.
-        after_stop: Silence, in seconds, that ends the message after a stop reason.
+        after_stop: Seconds without progress that end the message after a stop reason.
+        gaps: Where to count how long each wait was.
 
     Attributes:
         shortest: The shortest of all limits, in seconds: a timer that looks at least this often
             misses no deadline that a change of phase brought nearer.
-        unproductive: Seconds waited so far without progress; while there are any, the next
-            deadline may be nearer than `shortest`.
+        heard_at: When bytes last came. A time before the wait began changes nothing.
+        unproductive: Seconds waited without progress before the present wait.
+        slack: While `unproductive` is above this, the next deadline may be nearer than `shortest`.
     """
 
     __slots__ = (
         "_after_stop",
-        "_due",
+        "_gaps",
         "_idle",
+        "_measured",
         "_phase",
+        "_progress",
+        "_quiet",
+        "_quiet_since",
         "_quiets",
+        "_silence",
         "_since",
+        "_unmoved",
+        "heard_at",
         "shortest",
+        "slack",
         "unproductive",
     )
 
-    def __init__(self, idle: Idle = DEFAULT_IDLE, after_stop: float = AFTER_STOP) -> None:
+    def __init__(
+        self,
+        idle: Idle = DEFAULT_IDLE,
+        after_stop: float = AFTER_STOP,
+        gaps: Gaps | None = None,
+    ) -> None:
         self._idle = idle
         self._after_stop = after_stop
+        self._progress = _or_never(idle.progress)
+        self._quiet = _or_never(idle.quiet)
         self._since: float | None = None
+        self._gaps = Gaps() if gaps is None else gaps
+        self._measured: PhaseGaps | None = None
+        self._unmoved = 0.0
         self._quiets = 0
+        self._quiet_since = -math.inf
+        self.heard_at = -math.inf
         self._phase = Phase.FIRST
+        self._silence = _or_never(idle.first)
         limits = (idle.first, idle.between, idle.in_call, idle.progress, idle.quiet, after_stop)
         self.shortest: Final = min(limit for limit in limits if limit is not None)
+        self.slack: Final = self._progress - self.shortest
         self.unproductive = 0.0
-        self._due = self._limits()
 
     @property
     def phase(self) -> Phase:
@@ -144,56 +172,68 @@ class Clocks:
     def phase(self, phase: Phase) -> None:
         if phase is not self._phase:
             self._phase = phase
-            self._due = self._limits()
+            self._measured = None
+            idle = self._idle
+            self._silence = {
+                Phase.FIRST: _or_never(idle.first),
+                Phase.BETWEEN: _or_never(idle.between),
+                Phase.IN_CALL: _or_never(idle.in_call),
+                Phase.STOPPED: math.inf,
+            }[phase]
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the turn waits for its source."""
+        return self._since is not None
 
     def wait(self, now: float) -> None:
         """The turn begins (or goes on) to wait for its source."""
         if self._since is None:
+            # As if all that was waited in vain had been waited just now.
+            self._unmoved = now - self.unproductive
             self._since = now
 
+    def heard(self, now: float) -> None:
+        """Bytes came, whatever they say: silence begins anew, and the wait goes on."""
+        self.heard_at = now
+
     def arrived(self, now: float, *, progress: bool) -> None:
-        """Something arrived: an event, a keep-alive or, where they can be seen, bytes.
+        """An event arrived, a keep-alive perhaps, and ended the wait.
 
         Args:
             now: The time, on the same clock as `wait`.
             progress: Whether it moved the model's output.
         """
         since, self._since = self._since, None
+        if since is not None:
+            gap = now - since
+            measured = self._measured or self._measure()
+            if gap < BRIEF:
+                measured.brief += 1
+            else:
+                measured.counts[bisect_left(BOUNDS, gap)] += 1
+                if gap > measured.longest:  # noqa: PLR1730 - a call costs more than all of this
+                    measured.longest = gap
         if progress:
-            changed = self.unproductive > 0.0
             self.unproductive = 0.0
-        else:
-            changed = since is not None
-            self.unproductive += 0.0 if since is None else now - since
-        if changed or self._quiets:
-            self._quiets = 0
-            self._due = self._limits()
+        elif since is not None:
+            self.unproductive = now - self._unmoved
 
-    def waited(self, now: float) -> float:
-        """Seconds of silence in the present wait."""
-        return 0.0 if self._since is None else now - self._since
+    def _measure(self) -> PhaseGaps:
+        self._measured = measured = self._gaps.of(self._phase)
+        return measured
 
-    def _limits(self) -> dict[Alarm, float]:
-        """When each alarm is due, in seconds of a wait; the hardest comes first.
+    def waited(self, now: float, alarm: Alarm | None = None) -> float:
+        """Seconds of silence in the present wait.
 
-        Worked out when something changes, not for every event.
+        Args:
+            now: The time.
+            alarm: With `STALLED`, seconds waited without progress instead.
         """
-        idle = self._idle
-        if self._phase is Phase.STOPPED:
-            return {Alarm.AFTER_STOP: self._after_stop}
-        silence = {
-            Phase.FIRST: idle.first,
-            Phase.BETWEEN: idle.between,
-            Phase.IN_CALL: idle.in_call,
-        }[self._phase]
-        due: dict[Alarm, float] = {}
-        if silence is not None:
-            due[Alarm.IDLE] = silence
-        if idle.progress is not None:
-            due[Alarm.STALLED] = max(0.0, idle.progress - self.unproductive)
-        if idle.quiet is not None:
-            due[Alarm.QUIET] = idle.quiet * (self._quiets + 1)
-        return due
+        since = self._since
+        if since is None:
+            return 0.0
+        return now - (self._unmoved if alarm is Alarm.STALLED else max(since, self.heard_at))
 
     def deadline(self, *, hard: bool = False) -> float:
         """When the next alarm is due, on the clock's own scale; infinity for never.
@@ -201,19 +241,57 @@ class Clocks:
         Args:
             hard: Leave `QUIET` out: for a wait that cannot be interrupted without harm.
         """
-        if self._since is None:
+        since = self._since
+        if since is None:
             return math.inf
-        after = [after for alarm, after in self._due.items() if not (hard and alarm is Alarm.QUIET)]
-        return self._since + min(after, default=math.inf)
+        if self._phase is Phase.STOPPED:
+            return self._unmoved + self._after_stop
+        since = max(since, self.heard_at)
+        due = min(since + self._silence, self._unmoved + self._progress)
+        return due if hard else min(due, self._next_quiet(since))
 
     def expired(self, now: float) -> Alarm | None:
         """Which alarm has passed, the hardest first; `QUIET` is given once each time it passes."""
-        if self._since is None:
+        since = self._since
+        if since is None:
             return None
-        for alarm, after in self._due.items():
-            if now >= self._since + after:
-                if alarm is Alarm.QUIET:
-                    self._quiets += 1
-                    self._due = self._limits()
-                return alarm
+        if self._phase is Phase.STOPPED:
+            return Alarm.AFTER_STOP if now >= self._unmoved + self._after_stop else None
+        since = max(since, self.heard_at)
+        if now >= since + self._silence:
+            return Alarm.IDLE
+        if now >= self._unmoved + self._progress:
+            return Alarm.STALLED
+        if now >= self._next_quiet(since):
+            # However often it passed, who looks late is told once.
+            told = self._quiets if since == self._quiet_since else 0
+            self._quiets = max(told + 1, int((now - since) // self._quiet))
+            self._quiet_since = since
+            return Alarm.QUIET
         return None
+
+    def _next_quiet(self, since: float) -> float:
+        told = self._quiets if since == self._quiet_since else 0
+        return since + self._quiet * (told + 1)
+
+    def moment(self, now: float) -> float:
+        """The time at which to act: `now`, unless a silence was never told and a limit ends it.
+
+        Then it is the time at which `QUIET` was due, so that a wait that could not be interrupted
+        says that it was quiet before it says that it is over.
+
+        Args:
+            now: The time.
+        """
+        since = self._since
+        if since is None or self._phase is Phase.STOPPED:
+            return now
+        since = max(since, self.heard_at)
+        if since == self._quiet_since:
+            return now
+        quiet = since + self._quiet
+        return quiet if quiet < self.deadline(hard=True) <= now else now
+
+
+def _or_never(limit: float | None) -> float:
+    return math.inf if limit is None else limit

@@ -82,7 +82,16 @@ class Message:
         return self._take_rare(event)
 
     def _grow(self, text: str) -> None:
-        self._size += len(text)
+        self.note(len(text))
+
+    @property
+    def room(self) -> int:
+        """Characters that it may still hold."""
+        return self._limits.message - self._size
+
+    def note(self, size: int) -> None:
+        """Be told of characters that it holds."""
+        self._size += size
         if self._size > self._limits.message:
             self.past_limits = True
 

@@ -95,6 +95,18 @@ class Dispatchable:
             "strictly parsed, valid call; in a test use finalcall.testing.dispatchable()"
         )
 
+    @property
+    def fingerprint(self) -> str:
+        """What equal calls have in common: 64 hexadecimal digits over `name` and `args`.
+
+        The order of names, white space and the spelling of a number (`1`, `1.0`, `1e0`) make no
+        difference; any other change does. It says nothing of `call_id`. It is worked out of
+        `args` as they are at each access: read it before a handler may change them.
+        """
+        from finalcall.fingerprints import fingerprint
+
+        return fingerprint(self.name, self.args)
+
     def __repr__(self) -> str:
         return f"Dispatchable(call_id={self.call_id!r}, name={self.name!r}, args=<hidden>)"
 

@@ -6,7 +6,7 @@ A call that somebody else runs must not be dispatched a second time. Nothing is 
 
 from __future__ import annotations
 
-import inspect
+import functools
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
@@ -33,15 +33,19 @@ class Refusal(NamedTuple):
     sentence: str
 
 
-_ABSENT: Final = object()
-
-
 def _has(node: Any, *names: str) -> bool:
     """Whether a dict or an object has all of these fields, even if they are `None`."""
     if is_mapping(node):
         return all(name in node for name in names)
     # Looked up, not asked for: a property of a stream may run code, and raise.
-    return all(inspect.getattr_static(node, name, _ABSENT) is not _ABSENT for name in names)
+    fields = getattr(node, "__dict__", ())
+    return all(name in fields or _declares(node.__class__, name) for name in names)
+
+
+@functools.lru_cache(maxsize=4096)
+def _declares(kind: Any, name: str) -> bool:
+    """Whether a class or one of its bases has an attribute of this name."""
+    return any(name in vars(base) for base in kind.__mro__)
 
 
 def _says(field: str, words: frozenset[str]) -> Look:
@@ -144,6 +148,15 @@ _LANGGRAPH_MODES: Final = frozenset(
 _CLAUDE_TYPES: Final = frozenset({"stream_event", "assistant", "user", "system", "result"})
 
 
+def _is_pydantic_ai(native: Any) -> bool:
+    return bool(read_text(native, "event_kind"))
+
+
+def _is_vercel(native: Any) -> bool:
+    kind = read_text(native, "type")
+    return kind in _VERCEL or kind.startswith("data-")
+
+
 def _is_claude_agent(native: Any) -> bool:
     if is_mapping(native):
         return read_text(native, "type") in _CLAUDE_TYPES and "session_id" in native
@@ -233,7 +246,7 @@ STREAMS: Final = (
 """What people hold and may hand over in place of a stream."""
 
 EVENTS: Final = (
-    Refusal("Pydantic AI", lambda native: bool(read_text(native, "event_kind")), _PYDANTIC_AI),
+    Refusal("Pydantic AI", _is_pydantic_ai, _PYDANTIC_AI),
     Refusal("OpenAI Agents SDK", _says("type", _OPENAI_AGENTS), _AGENTS),
     Refusal("Claude Agent SDK", _is_claude_agent, _CLAUDE),
     Refusal(
@@ -274,9 +287,7 @@ EVENTS: Final = (
     ),
     Refusal(
         "Vercel AI UI message stream",
-        lambda native: (
-            read_text(native, "type") in _VERCEL or read_text(native, "type").startswith("data-")
-        ),
+        _is_vercel,
         "a Vercel AI UI message stream comes from a server that has parsed the calls and may have "
         "run them: wrap the model's own stream, on that server",
     ),

@@ -9,57 +9,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
-from finalcall.ending import Ending, TurnVerdict, judge
-from finalcall.errors import ProviderFault, RefusedStream, StreamEndedEarly, StreamIdle
+from finalcall.consecutive import Consecutive
+from finalcall.ending import Ending
+from finalcall.errors import RefusedStream, StreamIdle
 from finalcall.events import (
     Anomaly,
     ArgumentsDelta,
     CallAnnounced,
     CallSettled,
     Event,
-    ExternalCall,
     ExternalState,
     Other,
-    ReasoningDelta,
     StreamFault,
     StreamQuiet,
-    TextDelta,
 )
 from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy
-from finalcall.history import build_history
 from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks, Idle, Phase
+from finalcall.known import Known
 from finalcall.limits import DEFAULT_LIMITS, Limits
-from finalcall.message import Choices, Message, at_least_truncated
+from finalcall.message import Choices, Message
 from finalcall.options import OnSettled
-from finalcall.outcomes import Cause, Outcome
+from finalcall.outcomes import Cause
 from finalcall.previews import PreviewFactory, Previews
 from finalcall.providers import provider_named, recognise
-from finalcall.providers.base import Context, Normaliser, Provider
+from finalcall.providers.base import Context
 from finalcall.refused import refusal
-from finalcall.results import Results
-from finalcall.stats import Stats
-from finalcall.stop_reasons import StopReason, Verdict
+from finalcall.stop_reasons import Verdict
 from finalcall.tools import ToolSet, ToolsLike
-from finalcall.usage import Usage
 from finalcall.wire.undecodable import Undecodable
 
 if TYPE_CHECKING:
     from finalcall.wire.decoder import Decoder
 
 _BYTES: Final = (bytes, bytearray, memoryview)
-_FRAGMENTS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
-"""The events that come by the thousand, and change nothing but a text."""
-
 _DROPS: Final = frozenset({Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED})
 """Endings that do no harm once a stop reason has come: the message was whole."""
-
 
 _FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
 """Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
 
 
 @final
-class Settler:
+class Settler(Known):
     """One message of a model, from native events or bytes to outcomes.
 
     Args:
@@ -82,8 +73,6 @@ class Settler:
 
     Attributes:
         tools: The tools as a `ToolSet`, or `None`.
-        stats: Counts so far.
-        ending: How the turn ended, `None` while it goes on.
         clocks: The idle clocks, for loops that wait by themselves.
 
     Raises:
@@ -107,23 +96,20 @@ class Settler:
         preview: PreviewFactory | None = None,
     ) -> None:
         self.tools = ToolSet.of(tools)
-        self.stats = Stats()
-        self.ending: Ending | None = None
         self._context = _context(self.tools, stop_reasons or {})
-        self._normaliser: Normaliser | None = (
-            None if provider is None else provider_named(provider).normaliser(self._context)
+        named = None if provider is None else provider_named(provider)
+        super().__init__(
+            Message(limits, choices),
+            None if named is None else named.normaliser(self._context),
+            ceiling,
         )
-        self._ceiling = ceiling
+        self._consecutive: Consecutive | None = None
         self._truncation: TruncationPolicy = truncation
         self._unconfirmed: UnconfirmedPolicy = unconfirmed
-        self.clocks = Clocks(Idle.of(idle_timeout), after_stop)
+        self.clocks = Clocks(Idle.of(idle_timeout), after_stop, self.stats.gaps)
         self._on_settled = on_settled
         self._previews = None if preview is None else Previews(preview, self.tools)
-        self._message = Message(limits, choices)
         self._decoder: Decoder | None = None
-        self._outcomes: list[Outcome] = []
-        self._anomalies: list[Anomaly] = []
-        self._error: Exception | None = None
 
     # Feeding
 
@@ -142,6 +128,18 @@ class Settler:
             UnrecognisedStream: The first event is no known provider's.
             RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
+        pieces = self._consecutive
+        if pieces is not None and (text := pieces.following(native)) is not None:
+            piece = ArgumentsDelta(pieces.call, text, native)
+            left = pieces.left - len(text)
+            if left < 0:
+                return self._overfill(piece)
+            pieces.left = left
+            pieces.count += 1
+            pieces.write(text)
+            if now is not None:
+                self.clocks.arrived(now, progress=True)
+            return [piece] if self._previews is None else self._previews.beside([piece])
         if isinstance(native, _BYTES) and self.ending is None:
             return self._feed_bytes(bytes(cast("bytes", native)), now)
         if self.ending is not None:
@@ -149,10 +147,7 @@ class Settler:
             return []
         events = self._apply(native)
         if now is not None:
-            first = type(events[0])
-            self.clocks.arrived(now, progress=first is not Other or len(events) > 1)
-            if first not in _FRAGMENTS:
-                self.clocks.phase = self._phase()
+            self._note_arrival(events, now)
         return events
 
     def _feed_bytes(self, data: bytes, now: float | None) -> list[Event]:
@@ -160,24 +155,59 @@ class Settler:
             from finalcall.wire.decoder import Decoder  # most turns are of an SDK's objects
 
             self._decoder = Decoder()
-        if now is not None:
-            self.clocks.arrived(now, progress=False)
         events: list[Event] = []
         for native in self._decoder.feed(data):
-            events += self.feed(native, now)
+            events += self.feed(native)
+        if now is not None:
+            self._note_arrival(events, now)
         return events
+
+    def _note_arrival(self, events: list[Event], now: float) -> None:
+        """Set the clocks by what came: it moved the output unless all of it says nothing."""
+        self.clocks.arrived(now, progress=any(type(event) is not Other for event in events))
+        self.clocks.phase = self._phase()
+
+    def _overfill(self, piece: ArgumentsDelta) -> list[Event]:
+        """Take a piece for which there is no room."""
+        self._catch_up()
+        self._message.take(piece)
+        return self._conclude([piece])
+
+    def _catch_up(self) -> None:
+        """Tell everybody else of the pieces that took the short way, and end it."""
+        pieces, self._consecutive = self._consecutive, None
+        if pieces is not None:
+            self._stats.events += pieces.count
+            self._message.note(pieces.end())
+
+    def _expect_more(self, piece: ArgumentsDelta) -> None:
+        """The next event is likely to be the next piece of the same call."""
+        buffer = self._message.buffer(piece.call.key)
+        if self._normaliser is None or buffer is None or not buffer.plain:
+            return
+        following = self._normaliser.following(piece.call.key)
+        if following is not None:
+            room = self._message.room
+            self._consecutive = Consecutive(piece.call, following, buffer, room)
 
     def _apply(self, native: Any) -> list[Event]:
         """Apply a native event whole, then say what happened."""
-        self.stats.events += 1
+        self._catch_up()
+        self._stats.events += 1
         message, normaliser = self._message, self._normaliser
         if normaliser is None or type(native) is Undecodable:
             events = self._take_all(self._begin(native))
-            normaliser = self._normaliser
         else:
             events = normaliser.feed(native)
             if len(events) > 1 or not message.take(events[0]):
                 events = self._take_all(events)
+            elif type(events[0]) is ArgumentsDelta:
+                self._expect_more(events[0])
+        return self._conclude(events)
+
+    def _conclude(self, events: list[Event]) -> list[Event]:
+        """Say what else events lead to: previews, a limit passed, the end of the message."""
+        message, normaliser = self._message, self._normaliser
         if self._previews is not None:
             events = self._previews.beside(events)
         if message.past_limits and not message.over:
@@ -192,14 +222,11 @@ class Settler:
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
         if native is None or native == "[DONE]":
             return [Other(native)]
-        self._normaliser = self._recognise(native).normaliser(self._context)
-        return self._normaliser.feed(native)
-
-    def _recognise(self, native: Any) -> Provider:
         sentence = refusal(native)
         if sentence is not None:
             raise RefusedStream(sentence)
-        return recognise(native)
+        self._normaliser = recognise(native).normaliser(self._context)
+        return self._normaliser.feed(native)
 
     def _take_all(self, translated: list[Event]) -> list[Event]:
         """Apply events to the message; those of other choices only carry their native one on."""
@@ -249,13 +276,12 @@ class Settler:
         alarm = None if self.ending is not None else self.clocks.expired(now)
         if alarm is None:
             return []
-        waited = self.clocks.waited(now)
+        waited = self.clocks.waited(now, alarm)
         if alarm is Alarm.QUIET:
             return [StreamQuiet(waited)]
         if alarm is Alarm.AFTER_STOP:
             return self.end()
-        cause = ALARM_CAUSES[alarm]
-        open_calls = tuple(sorted(self._message.open))
+        cause, open_calls = ALARM_CAUSES[alarm], tuple(sorted(self._message.open))
         self._error = StreamIdle(cause, waited, self.stats.events, open_calls)
         return self.end(cause)
 
@@ -324,6 +350,7 @@ class Settler:
         return Ending(cause, marker, exception)
 
     def _settle(self, ending: Ending) -> list[Event]:
+        self._catch_up()
         self.ending = ending
         message = self._message
         settled = message.settle(
@@ -334,8 +361,8 @@ class Settler:
             at_ceiling=self._at_ceiling(),
         )
         self._outcomes = [outcome for _, outcome in settled]
-        self.stats.announced = message.announced
-        self.stats.other_choices = len(message.others)
+        self._stats.announced = message.announced
+        self._stats.other_choices = len(message.others)
         self._close_accounts()
         events = [CallSettled(call, outcome) for call, outcome in settled]
         for event in events:
@@ -371,122 +398,6 @@ class Settler:
                 type(error).__name__,
                 event.call.key,
             )
-
-    def _at_ceiling(self) -> bool:
-        spent = self.usage.output_tokens
-        return self._ceiling is not None and spent is not None and spent >= self._ceiling
-
-    # Reading
-
-    @property
-    def error(self) -> BaseException | None:
-        """What a loop should raise after the last event: `None` after a proper end or a cancel."""
-        ending = self.ending
-        if ending is None or ending.clean or ending.cause is Cause.CANCELLED:
-            return None
-        if ending.exception is not None:
-            return ending.exception
-        if ending.cause is Cause.ENDED_EARLY:
-            return StreamEndedEarly(self.stats.events)
-        fault = self._message.fault
-        if fault is not None:
-            return ProviderFault(fault.cause, fault.code, fault.native)
-        return self._error
-
-    @property
-    def outcomes(self) -> list[Outcome]:
-        """One outcome a call, in order of announcement.
-
-        Raises:
-            RuntimeError: The turn has not ended: nothing is settled yet.
-        """
-        if self.ending is None:
-            raise RuntimeError(
-                "the turn has not ended, so no call is settled: iterate to the end, or close it"
-            )
-        return list(self._outcomes)
-
-    @property
-    def verdict(self) -> TurnVerdict:
-        """What to do next: done, dispatch, correct, resume or fail.
-
-        Raises:
-            RuntimeError: The turn has not ended.
-        """
-        return judge(self.outcomes, self.stop_reason)
-
-    @property
-    def stop_reason(self) -> StopReason | None:
-        """The worst stop reason so far; `None` where none came or an error voided it."""
-        return at_least_truncated(self._message.stop_reason, self._at_ceiling())
-
-    @property
-    def provider(self) -> str | None:
-        """The provider's name, `None` until it is recognised."""
-        return None if self._normaliser is None else self._normaliser.provider
-
-    @property
-    def text(self) -> str:
-        """The message's text so far."""
-        return "" if self._normaliser is None else "".join(self._normaliser.text)
-
-    @property
-    def usage(self) -> Usage:
-        """Token counts so far."""
-        return Usage() if self._normaliser is None else self._normaliser.usage
-
-    @property
-    def external_calls(self) -> list[ExternalCall]:
-        """Calls that the provider or its SDK runs itself: never dispatch them."""
-        return [] if self._normaliser is None else self._normaliser.external_calls
-
-    @property
-    def request_fields(self) -> dict[str, Any]:
-        """Parameters that the next request must repeat, such as a container id."""
-        return {} if self._normaliser is None else dict(self._normaliser.request_fields)
-
-    @property
-    def anomalies(self) -> list[Anomaly]:
-        """What was odd in the stream; the outcomes already take it into account."""
-        noted = [] if self._normaliser is None else self._normaliser.anomalies
-        return [*noted, *self._anomalies]
-
-    def history(
-        self, results: Results | None = None, *, stored: bool = False
-    ) -> list[dict[str, Any]]:
-        """What to append to the conversation, in the provider's shape; after a failure too.
-
-        Args:
-            results: What the tools gave back, by outcome, key or call id.
-            stored: The provider keeps the conversation on its server (OpenAI Responses with
-                `previous_response_id`, which is then in `request_fields`): send only what it lacks.
-
-        Returns:
-            Messages (or input items) that the provider accepts: text and reasoning stay, failed
-            calls go, every call that stays is answered.
-
-        Raises:
-            ValueError: A dispatchable call has no result, a result is for no call that stays, or
-                the provider keeps nothing.
-            RuntimeError: The turn has not ended.
-        """
-        outcomes = self.outcomes
-        if self._normaliser is None:
-            return []
-        reason = self.stop_reason
-        buffers = {
-            outcome.key: buffer
-            for outcome in outcomes
-            if (buffer := self._message.buffer(outcome.key)) is not None
-        }
-        return build_history(
-            self._normaliser,
-            outcomes,
-            buffers,
-            results or {},
-            paused=reason is not None and reason.verdict is Verdict.PAUSED,
-            stored=stored,
-        )
 
 
 def _context(tools: ToolSet | None, stop_reasons: Mapping[str, Verdict]) -> Context:

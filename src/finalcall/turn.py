@@ -9,7 +9,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, Unpack, cast, final
 
+from finalcall.checkpoints import checkpoint_of, provider_to_resume, replay
 from finalcall.clock import Clock
+from finalcall.closing import close_if_possible
 from finalcall.ending import Ending, TurnVerdict
 from finalcall.errors import RefusedStream
 from finalcall.events import Anomaly, Event, ExternalCall
@@ -17,22 +19,17 @@ from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
 from finalcall.options import SettlerOptions
 from finalcall.outcomes import Cause, Outcome
+from finalcall.pacing import Pacing, PacingChoice
 from finalcall.refused import refusal_of_stream
 from finalcall.results import Results
+from finalcall.retry import Retry
 from finalcall.settler import Settler
-from finalcall.sources import (
-    Exhausted,
-    Overdue,
-    Pacing,
-    Source,
-    Waiting,
-    close_if_possible,
-    open_source,
-)
+from finalcall.sources import open_source
 from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason
 from finalcall.tools import ToolsLike
 from finalcall.usage import Usage
+from finalcall.waiting import Exhausted, Overdue, Source, Waiting
 
 
 class TurnOptions(SettlerOptions, total=False):
@@ -54,6 +51,7 @@ class SettledTurn:
         self._clock = options.pop("clock", time.monotonic)
         self._settler = Settler(tools=tools, **cast("SettlerOptions", options))
         self._iterated = False
+        self._told: list[Event] = []
 
     def _refuse(self, stream: Any) -> None:
         sentence = refusal_of_stream(stream) if self._settler.provider is None else None
@@ -90,6 +88,20 @@ class SettledTurn:
     def ending(self) -> Ending | None:
         """How the stream ended, `None` while it goes on."""
         return self._settler.ending
+
+    @property
+    def error(self) -> BaseException | None:
+        """What iterating raises at its end, or would with `raises=False`; `None` for nothing."""
+        return self._settler.error
+
+    @property
+    def retry(self) -> Retry:
+        """What asking again would have to change, and what is known to have happened.
+
+        Raises:
+            RuntimeError: The turn has not ended.
+        """
+        return self._settler.retry
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -131,6 +143,21 @@ class SettledTurn:
         """Parameters that the next request must repeat, such as a container id."""
         return self._settler.request_fields
 
+    def checkpoint(self) -> dict[str, Any]:
+        """What `resume` needs to go on with a message that stopped in the middle, as plain data.
+
+        It holds the text of the message and the arguments of its calls: keep it as you keep those.
+        It may be taken while the turn goes on, and costs a copy of the text.
+
+        Returns:
+            What `json.dumps` takes. `"response_id"` and `"sequence_number"` say where to go on.
+
+        Raises:
+            ValueError: The provider's service cannot go on (OpenAI Responses can), the message is
+                over, or too little of it has arrived.
+        """
+        return checkpoint_of(self._settler)
+
     def history(
         self, results: Results | None = None, *, stored: bool = False
     ) -> list[dict[str, Any]]:
@@ -160,6 +187,9 @@ class Turn(SettledTurn):
         stream: An SDK stream (or its context manager), an open httpx response, or an iterable of
             native events, dicts or bytes.
         tools: What was offered: a `ToolSet`, a raw list, or `None` to check nothing.
+        pacing: `"thread"` reads in a thread, so that a `StreamQuiet` comes while the stream is
+            quiet; by default it may come when the silence is over, and no thread reads that need
+            not.
         options: See `Settler` and `TurnOptions`.
 
     Raises:
@@ -172,11 +202,17 @@ class Turn(SettledTurn):
     """
 
     def __init__(
-        self, stream: Any, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]
+        self,
+        stream: Any,
+        *,
+        tools: ToolsLike | None,
+        pacing: PacingChoice = "auto",
+        **options: Unpack[TurnOptions],
     ) -> None:
         super().__init__(tools=tools, **options)
         self._refuse(stream)
         self._stream = stream
+        self._choice: PacingChoice = pacing
         self._source: Source | None = None
         self._iteration: weakref.ref[Generator[Event, None, None]] | None = None
         self._closed = False
@@ -202,9 +238,41 @@ class Turn(SettledTurn):
         options = request_options(parameters) | dict(turn_options or {})
         return cls(Opening(create, arguments, parameters), **options)
 
+    @classmethod
+    def resume(
+        cls,
+        checkpoint: Mapping[str, Any],
+        stream: Any,
+        *,
+        tools: ToolsLike | None,
+        pacing: PacingChoice = "auto",
+        **options: Unpack[TurnOptions],
+    ) -> Turn:
+        """Go on with a message that stopped in the middle, in another process too.
+
+        The turn begins with what the checkpoint holds, in few events; then comes what is new.
+        Events that the checkpoint has seen already are dropped. Where some are missing in between,
+        the turn ends with a fault, and no call of it runs.
+
+        Args:
+            checkpoint: What `checkpoint()` gave.
+            stream: The rest of the message, such as
+                `client.responses.retrieve(response_id, stream=True, starting_after=number)`.
+            tools: What was offered.
+            pacing: See `Turn`.
+            options: Those of the first turn.
+
+        Raises:
+            ValueError: The checkpoint is of another version or provider, or is damaged.
+        """
+        options["provider"] = provider_to_resume(checkpoint, options.get("provider"))
+        turn = cls(stream, tools=tools, pacing=pacing, **options)
+        turn._told = replay(checkpoint, turn._settler)
+        return turn
+
     @property
     def pacing(self) -> Pacing | None:
-        """How the wait for the stream is bounded, `None` before iteration."""
+        """How the turn waits, and what it hears; `None` before iteration."""
         return None if self._source is None else self._source.pacing
 
     def __iter__(self) -> Iterator[Event]:
@@ -217,8 +285,10 @@ class Turn(SettledTurn):
     def _events(self) -> Generator[Event, None, None]:
         settler, clock = self._settler, self._clock
         try:
+            yield from self._told
             clocks = settler.clocks
-            source = self._source = open_source(self._stream, Waiting(clocks, clock))
+            waiting = Waiting(clocks, clock)
+            source = self._source = open_source(self._stream, waiting, self._choice)
             while settler.ending is None:
                 clocks.wait(clock())
                 try:
@@ -226,7 +296,7 @@ class Turn(SettledTurn):
                 except Exhausted:
                     events = settler.end()
                 except Overdue:
-                    events = settler.tick(clock())
+                    events = settler.tick(clocks.moment(clock()))
                 except Exception as error:
                     events = settler.end(cause_of(error), error)
                 else:

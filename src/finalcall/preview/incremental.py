@@ -6,7 +6,7 @@ Nothing here decides whether a call may run, and nothing that does may import it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 from finalcall.preview.changes import DEEPEST, ChangeFinder, PreviewChange
 from finalcall.preview.grammar import END, FROZEN
@@ -46,11 +46,14 @@ class Preview:
     Attributes:
         feed: Takes the next fragment, a `str` of any length. It is the reader's own entry, so that
             a fragment costs one call; it returns None.
+        value: The value so far: a live view that stays good, also after `restart()`. It is made
+            once, so that a look costs one call.
     """
 
-    __slots__ = ("_finder", "_reader", "feed")
+    __slots__ = ("_finder", "_reader", "feed", "value")
 
     feed: Callable[[str], None]
+    value: Final[PreviewValue]
 
     def __init__(self, *, sensitive: Collection[tuple[str, ...]] = ()) -> None:
         self._reader = Reader([], frozenset(sensitive))
@@ -58,11 +61,7 @@ class Preview:
         reading = self._reader.reading()
         next(reading)
         self.feed = reading.send
-
-    @property
-    def value(self) -> PreviewValue:
-        """The value so far: a live view that stays good, also after `restart()`."""
-        return PreviewValue(self._reader.root)
+        self.value = PreviewValue(self._reader.root)
 
     @property
     def malformed(self) -> bool:

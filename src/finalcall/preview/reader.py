@@ -33,11 +33,12 @@ from finalcall.preview.whole import DECODER, parse_whole
 
 __all__ = ["RESTART", "Reader"]
 
-RESTART: Final = '"\0'
+RESTART: Final = '\0"'
 """Sent in place of a fragment: this very object, not its text, forgets everything read so far."""
 
 _NAME: Final = Step.NAME
 _OPEN_OBJECT: Final = Step.OPEN_OBJECT
+_OPEN_ARRAY: Final = Step.OPEN_ARRAY
 _CLOSE: Final = Step.CLOSE
 _LEAVE_MASKED: Final = Step.LEAVE_MASKED
 
@@ -103,50 +104,109 @@ class Reader:
         has to be a line of its own: on one line CPython 3.13 joins its store with the load that
         follows, and then copies the whole string.
         """
-        place: Any = None
-        slot: Any = 0
-        string = ""
-        held = ""  # the end of the last fragment, where it is not whole
         piece: str | None
         while True:
             text = yield
-            if place is None:
-                row: Any = self.row
-                if row is START and self._take_whole(text):
-                    continue
-                if '"' not in text:
-                    step = row.get(text)
-                    self.row = step if step.__class__ is dict else self._walk(row, text)
-                    continue
-            else:
-                if held and text is not RESTART:
-                    text = held + text
-                    held = self._held = ""
-                if "\\" in text:
-                    piece = text.replace('\\"', "\0").replace("\\n", "\n")  # the usual escapes
-                    if "\\" in piece or '"' in piece or not text.isprintable():
+            place: Any = self._read_between(text)
+            while place is not None:
+                slot: Any = self._slot
+                string: str = place[slot]
+                held = self._held  # the end of the last fragment, where it is not whole
+                self._held = ""
+                text = yield
+                while True:
+                    if held and text is not RESTART:
+                        text = held + text
+                        held = ""
+                    if "\\" not in text:
+                        if '"' in text:
+                            break
+                        if text.isprintable():  # most fragments: nothing in them is special
+                            place[slot] = None
+                            string += text
+                            place[slot] = string
+                            text = yield
+                            continue
                         piece, held = decode_open(text)
-                    elif "\0" in piece:
-                        piece = piece.replace("\0", '"')
-                elif '"' in text:
-                    piece = None
-                elif text.isprintable():
-                    piece = text
-                else:
-                    piece, held = decode_open(text)
-                if piece is not None:
+                    else:  # the usual escapes, also one that the border has cut, in few calls
+                        piece = text
+                        if '"' in text:
+                            piece = text.replace('\\"', "\0")
+                            if '"' in piece:
+                                break
+                            piece = piece.replace("\0", '"')
+                        if "\\" in piece:
+                            whole = piece.replace("\\n", "\n")
+                            piece = whole.removesuffix("\\")
+                            if piece != whole:
+                                held = "\\"
+                        if "\\" in piece or not text.isprintable():
+                            piece, held = decode_open(text)
+                    if piece is None:
+                        break
                     place[slot] = None
                     string += piece
                     place[slot] = string
-                    continue
-            place = self._cross(text, place, string)
-            if place is not None:
-                slot = self._slot
-                string = place[slot]
-                held = self._held
+                    text = yield
+                place = self._end_string(text, place, string)
 
-    def _cross(self, text: str, place: Any, string: str) -> Any:
-        """Read a fragment with quotes that begin or end strings, or with malformed text.
+    def _end_string(self, text: str, place: Any, string: str) -> Any:
+        """Read a fragment in which the open string ends, or the text becomes malformed.
+
+        Returns:
+            The container whose last string is open now; None where none is, or the text is frozen.
+        """
+        piece, _, rest = text.partition('"')
+        if "\\" in piece or not piece.isprintable():
+            return self._read_pieces(text, place, string)
+        self.row = self._close_string(place, string + piece)
+        return self._read_between(rest)
+
+    def _close_string(self, place: Any, string: str) -> Row:
+        """Put the string that was open at its place, whole, and say what may follow it."""
+        self.writing = None
+        if place is self._name_cell:
+            return self._take_name(string)
+        place[self._slot] = string
+        return self._after
+
+    def _read_between(self, text: str) -> Any:
+        """Read text that begins between strings; returns as `_end_string()` does.
+
+        A short fragment has one quote at most, and one `partition` costs half of what a list does.
+        """
+        row: Any = self.row
+        if '"' in text:
+            gap, _, piece = text.partition('"')
+            if '"' in piece or "\\" in piece or not piece.isprintable():
+                return self._read_pieces(text, None, "")
+            opened = row[OPENS].get(gap) or self._open_after(row, gap)
+            if opened is None:
+                return self._begin() if text is RESTART else self._freeze()
+            return self._open_string(opened, piece)
+        step = row.get(text)
+        if type(step) is not dict:
+            if row is START and self._take_whole(text):
+                return None
+            step = self._walk(row, text)
+        self.row = step
+        return None
+
+    def _open_string(self, opened: Step, piece: str) -> Any:
+        """Put the first characters of a string that stays open, and give its container."""
+        place: Any
+        if opened is _NAME:
+            place = self._name_cell
+            place[0] = piece
+            self._slot = 0
+        else:
+            place = self.container
+            self._slot = self._put(piece)
+        self.writing = place
+        return place
+
+    def _read_pieces(self, text: str, place: Any, string: str) -> Any:
+        """Read a fragment with many quotes, with rarer escapes, or with malformed text.
 
         Args:
             text: The fragment.
@@ -154,52 +214,39 @@ class Reader:
             string: That string so far.
 
         Returns:
-            The container whose last string is open now; None where none is, or the text is frozen.
+            As `_end_string()`.
         """
+        row: Any = self.row
+        if text is RESTART:
+            return self._begin()
+        if row is FROZEN or (row is START and place is None and self._take_whole(text)):
+            return None
         if "\\" not in text and text.isprintable():
             pieces, broken = text.split('"'), False
-        elif text is RESTART:
-            return self._begin()
         else:
             pieces, self._held, broken = split_pieces(text, in_string=place is not None)
-        row: Any = self.row
-        if row is FROZEN:
-            return None
+        if place is not None:
+            string += pieces.pop(0)
+            if not pieces:
+                place[self._slot] = string
+                return self._freeze()
+            row = self._close_string(place, string)
         last = pieces.pop()
-        fresh = False
-        for piece in pieces:  # each ends at a quote
-            if place is None:
-                step = row[OPENS].get(piece) or self._open_after(row, piece)
-                if step is None:
-                    broken, last = True, ""
-                    break
-                place = self._name_cell if step is _NAME else self.container
-                fresh = True
+        opened: Step | None = None
+        for piece in pieces:
+            if opened is None:
+                opened = row[OPENS].get(piece) or self._open_after(row, piece)
+                if opened is None:
+                    return self._freeze()
                 continue
-            if place is self._name_cell:
-                row = self._take_name(piece if fresh else string + piece)
+            if opened is _NAME:
+                row = self._take_name(piece)
             else:
-                if fresh:
-                    self._put(piece)
-                elif piece:
-                    place[self._slot] = string + piece
+                self._put(piece)
                 row = self._after
-            place = None
-        if place is None:
-            step = row.get(last) if last else row
-            row = step if step.__class__ is dict else self._walk(row, last)
-        elif not fresh:
-            place[self._slot] = string + last
-        elif place is self._name_cell:
-            self._slot = 0
-            place[0] = last
-        elif self._after is AFTER_MEMBER:
-            self._slot = self._name
-            place[self._slot] = last
-        else:
-            self._slot = self._put(last)
-        self.writing = place
+            opened = None
         self.row = row
+        place = self._open_string(opened, last) if opened else self._read_between(last)
         return self._freeze() if broken else place
 
     def _freeze(self) -> None:
@@ -224,8 +271,10 @@ class Reader:
                 if end:
                     row = self._after
                     gap = gap[end:]
-        opened: Step | None = row[OPENS].get(gap)
-        return opened or self._walk(row, gap).get('"')
+                    opened: Step | None = row[OPENS].get(gap)
+                    if opened:
+                        return opened
+        return self._walk(row, gap).get('"')
 
     def _take_scalar(self, gap: str, start: int) -> int:
         """Read a member's number or literal in one go, if it is whole and followed as it must be.
@@ -268,9 +317,9 @@ class Reader:
         try:
             for character in text:
                 step = row[character]
-                if step.__class__ is dict:
+                if type(step) is dict:  # the interpreter is quicker at `type()` than at `__class__`
                     row = step
-                elif step.__class__ is NumberPart:
+                elif type(step) is NumberPart:
                     self._number.append(character)
                     row = step.row
                 else:
@@ -281,25 +330,23 @@ class Reader:
 
     def _act(self, step: Any, character: str) -> Row:
         """Do what a step says; the character is the one that leads to it."""
-        if step.__class__ is NumberEnd:
-            following = self._after[character]  # what may not follow must not end the number
-            value = step.reads("".join(self._number))
-            self._number.clear()
-            self._put(value)
-            if following.__class__ is dict:
-                return following
-            step = following
         if step is _CLOSE:
             self.container, self._after = self.outer.pop()
             return self._after
-        if step.__class__ is Literal:
+        if step is _OPEN_OBJECT or step is _OPEN_ARRAY:
+            return self._open(step)
+        if type(step) is Literal:
             self._put(step.value)
             return self._after
         if step is _LEAVE_MASKED:
             self.container, self._after = self.outer.pop()
             following = self._after[character]
-            return following if following.__class__ is dict else self._act(following, character)
-        return self._open(step)
+        else:  # the character after a number; one that may not follow must not end the number
+            following = self._after[character]
+            value = step.reads("".join(self._number))
+            self._number.clear()
+            self._put(value)
+        return following if type(following) is dict else self._act(following, character)
 
     def _open(self, step: Step) -> Row:
         value: Any = {} if step is _OPEN_OBJECT else []

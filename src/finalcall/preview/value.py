@@ -26,7 +26,7 @@ class PreviewValue:
     __slots__ = ("_root",)
 
     def __init__(self, root: list[Any]) -> None:
-        self._root = root
+        self._root: list[PlainValue] = root
 
     @property
     def begun(self) -> bool:
@@ -43,8 +43,10 @@ class PreviewValue:
         Returns:
             Plain dicts, lists, strings, numbers, booleans and None; None where nothing has begun.
         """
-        root = self._root
-        return root[0] if root else None
+        try:
+            return self._root[0]
+        except IndexError:
+            return None
 
     def copy(self) -> PlainValue:
         """Copy the structure as it is now, in time proportional to its size. For screens only.

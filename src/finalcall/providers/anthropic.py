@@ -25,6 +25,7 @@ from finalcall.outcomes import Cause
 from finalcall.providers.base import (
     Answered,
     Context,
+    Following,
     Normaliser,
     OpenCall,
     Provider,
@@ -112,6 +113,7 @@ class AnthropicNormaliser(Normaliser):
         self._by_index: dict[int | None, _Block] = {}
         self._message_id: str | None = None
         self._started = False
+        self._last_piece: tuple[Any, OpenCall | None] = (None, None)
         self._handlers: dict[str, Callable[[Any], list[Event]]] = {
             "content_block_delta": self._delta,
             "content_block_start": self._block_start,
@@ -130,6 +132,35 @@ class AnthropicNormaliser(Normaliser):
         """
         handler = self._handlers.get(read_text(native, "type"), self._other)
         return handler(native)
+
+    def following(self, key: str) -> Following | None:
+        """The pieces of the block that the last event was of."""
+        index, open_call = self._last_piece
+        if open_call is None or open_call.identity.key != key:
+            return None
+        identity = open_call.identity
+
+        def follow(native: Any) -> str | None:
+            # No `read` here: each would cost as much as all that is asked.
+            try:
+                if native.__class__ is dict:
+                    delta = native["delta"]
+                    if native["type"] != "content_block_delta" or native["index"] != index:
+                        return None
+                    text = delta["partial_json"] if delta["type"] == "input_json_delta" else None
+                else:
+                    delta = native.delta
+                    if native.type != "content_block_delta" or native.index != index:
+                        return None
+                    text = delta.partial_json if delta.type == "input_json_delta" else None
+            except (AttributeError, KeyError, TypeError):
+                return None
+            if type(text) is not str or not text:
+                return None
+            identity.size += len(text)
+            return text
+
+        return follow
 
     def _other(self, native: Any) -> list[Event]:
         """An event that says nothing new, or an exception frame of Amazon Bedrock."""
@@ -233,6 +264,7 @@ class AnthropicNormaliser(Normaliser):
             if block is not None and block.open_call is not None:
                 if block.closed:
                     self.anomaly("delta_after_end", block.open_call.identity.key)
+                self._last_piece = (read(native, "index"), block.open_call)
                 return [block.open_call.delta(text, native)]
             return self._stray_input(native, block, text)
         if kind == "text_delta":

@@ -68,6 +68,11 @@ class Answered:
     result: ToolResult
 
 
+Following: TypeAlias = Callable[[Any], str | None]
+"""Reads the next piece of one call's arguments: its text, never empty, of which the normaliser has
+then taken note; or `None`, with nothing done, where a native event is anything else at all."""
+
+
 class Normaliser(ABC):
     """One message of one provider's stream.
 
@@ -110,6 +115,18 @@ class Normaliser(ABC):
             At least one event; exactly one of them carries `native`. Never raises for what a
             service sends: fields that are missing or of the wrong type read as absent.
         """
+
+    def following(self, key: str) -> Following | None:
+        """How to read the pieces that follow the one that was just read, in one step each.
+
+        Args:
+            key: The call that the last native event brought a piece of, and nothing besides.
+
+        Returns:
+            What may be used until another event goes through `feed`; `None` where the provider
+            has no such way, and every piece goes through `feed`.
+        """
+        return None
 
     def end(self) -> list[Event]:
         """The source is exhausted: events that only the end of the stream can give."""

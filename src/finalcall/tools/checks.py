@@ -53,14 +53,12 @@ def model_checker(adapter: TypeAdapter[Any], schema: Schema) -> Checker:
     from pydantic import ValidationError
     from pydantic_core import to_json
 
-    allowed = list(schema.get("properties", {}))
-
     def check(args: dict[str, Any]) -> Check:
         try:
             return Check(parsed=adapter.validate_json(to_json(args)))
         except ValidationError as error:
             found = cast("list[dict[str, Any]]", error.errors(include_url=False))
-            return Check(from_pydantic(found, args, allowed) or (mismatch(),))
+            return Check(from_pydantic(found, args, schema) or (mismatch(),))
 
     return check
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -38,6 +39,31 @@ def compile_tools(tools: Any, fast: bool | None) -> tuple[list[Entry], dict[str,
                 if known is not tool and not _shared(known, tool):
                     raise ValueError(f"two tools are named {tool.name!r}; names must differ")
     return entries, compiled
+
+
+def mark_once(compiled: dict[str, Tool], once: Iterable[str]) -> dict[str, Tool]:
+    """Mark the tools whose calls must not be dispatched twice.
+
+    Returns:
+        All tools in the same order; those that are marked already, or need no mark, unchanged.
+
+    Raises:
+        ValueError: A name is no client tool's.
+        TypeError: `once` is one string.
+    """
+    if isinstance(once, str):
+        raise TypeError("once is a string; expected a collection of tool names, as (name,)")
+    names = frozenset(once)
+    unknown = sorted(names - compiled.keys())
+    if unknown:
+        raise ValueError(
+            f"once names {', '.join(map(repr, unknown))}; expected names of client tools in the "
+            f"set ({', '.join(map(repr, compiled)) or 'it has none'})"
+        )
+    return {
+        name: dataclasses.replace(tool, once=True) if name in names and not tool.once else tool
+        for name, tool in compiled.items()
+    }
 
 
 def _shared(known: Tool, tool: Tool) -> bool:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from finalcall.narrow import is_array, is_object
 from finalcall.outcomes import Violation
+from finalcall.tools.formats import DESCRIPTIONS
 from finalcall.tools.violations import (
     MAX_SEARCHED,
     as_json,
-    kind_of,
+    called,
     listed,
     missing,
     nearest,
@@ -51,13 +52,26 @@ def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError | Vio
             pending.extendleft(reversed(meant))
 
 
-def _distance(branch: list[ValidationError]) -> tuple[bool, bool, int]:
-    """How far a branch is from what was found: another type, another tag, more errors."""
+def _distance(branch: list[ValidationError]) -> tuple[bool, bool, int, bool]:
+    """How far a branch is from what was found: another type, another tag, more errors, no null."""
     return (
         any(e.validator in {"type", None} and not e.relative_path for e in branch),
         any(e.validator in {"const", "enum"} and len(e.relative_path) <= 1 for e in branch),
         len(branch),
+        any(e.validator == "type" and e.validator_value == "null" for e in branch),
     )
+
+
+def _format(error: ValidationError) -> str | None:
+    """The format of a text where something else than text was found: it tells more than the type.
+
+    `None` where the error is another one, and where the format has no words of its own.
+    """
+    schema: Any = error.schema
+    if error.validator != "type" or error.validator_value != "string":
+        return None
+    name: Any = schema.get("format")
+    return name if isinstance(name, str) and name in DESCRIPTIONS else None
 
 
 def _merged(union: ValidationError, branches: list[list[ValidationError]]) -> Violation | None:
@@ -66,6 +80,8 @@ def _merged(union: ValidationError, branches: list[list[ValidationError]]) -> Vi
     types: list[Any] = []
     for branch in branches:
         simple: dict[Any, Any] = {error.validator: error.validator_value for error in branch}
+        if any(map(_format, branch)):
+            return None
         if not simple.keys() <= {"const", "enum", "type"} or any(e.relative_path for e in branch):
             return None
         if "enum" in simple:
@@ -83,12 +99,12 @@ def _merged(union: ValidationError, branches: list[list[ValidationError]]) -> Vi
         return sentence(path, "enum", [*members, None], union.instance)
     if not types:
         return sentence(path, "enum", members, union.instance)
-    found, hint = kind_of(union.instance), nearest(union.instance, members)
+    found, hint = called("enum", members, union.instance), nearest(union.instance, members)
     return Violation(
         path,
         "anyOf",
         [*as_json(members), *types],
-        f"expected one of {listed(members)} or {type_names(types)}; found {found}{hint}",
+        f"expected {listed(members)} or {type_names(types)}; found {found}{hint}",
     )
 
 
@@ -101,7 +117,7 @@ def _worded(error: ValidationError | Violation) -> Violation:
     found: Any = error.instance
     if validator is None:
         # jsonschema tells the place above: the schema `false` itself has no path.
-        return Violation(path, "false", None, "found what the schema never allows")
+        return Violation(path, "false", None, "found what the schema never allows; leave it out")
     keyword = str(validator)
     if keyword == "required":
         return missing(path, [name for name in limit if name not in found])
@@ -114,4 +130,6 @@ def _worded(error: ValidationError | Violation) -> Violation:
         extra = [name for name in found if name not in known]
         told = keyword == "additionalProperties" and "patternProperties" not in schema
         return unexpected(path, known if told else None, extra if told else [], keyword)
+    if name := _format(error):
+        return sentence(path, "format", name, found)
     return sentence(path, keyword, limit, found)

@@ -56,6 +56,8 @@ class Tool:
             `format: password`, `x-sensitive`, pydantic's `SecretStr`); `"*"` is any index or name.
         declaration: What is written into a provider's list.
         checker: The compiled schema. Use `check()`, which never raises.
+        once: A call of it must not be dispatched twice in a user turn, however often the model is
+            asked again: `run_turn` consults its ledger first. `ToolSet(..., once=...)` sets it.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Tool:
     sensitive: frozenset[tuple[str, ...]]
     declaration: Declaration
     checker: Checker
+    once: bool = False
 
     def check(self, args: object) -> Check:
         """Judge arguments.
@@ -82,13 +85,18 @@ class Tool:
 
             return Check((not_an_object(args),))
         try:
-            return self.checker(args)
+            check = self.checker(args)
         except Exception as error:
             # Any exception: a validator may be the user's own code, and a call that could not be
             # judged must never run.
             from finalcall.tools.violations import validator_error
 
             return Check((validator_error(error),))
+        if check.errors and self.sensitive:
+            from finalcall.tools.violations import withheld
+
+            return Check(withheld(check.errors, self.sensitive))
+        return check
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, kind={self.kind!r})"

@@ -24,7 +24,9 @@ class ToolSet:
 
     __slots__ = ("_entries", "_tools")
 
-    def __init__(self, tools: ToolsLike, *, fast: bool | None = None) -> None:
+    def __init__(
+        self, tools: ToolsLike, *, fast: bool | None = None, once: Iterable[str] = ()
+    ) -> None:
         """Read and compile the tools.
 
         Args:
@@ -33,17 +35,19 @@ class ToolSet:
                 pydantic model classes, typed callables and `Tool`s; or a mapping of names to
                 JSON Schemas, model classes or callables.
             fast: Let `jsonschema-rs` decide: `None` if it is installed, else as said.
+            once: The names of tools of which a call must not be dispatched twice in a user turn
+                (`Tool.once`). It changes nothing of what a provider is told.
 
         Raises:
             ValueError: An entry is in no known shape, a name comes twice, a schema is bad or
-                refers to something outside of it.
-            TypeError: `tools` is neither a list nor a mapping.
+                refers to something outside of it, `once` names no tool of the set.
+            TypeError: `tools` is neither a list nor a mapping, or `once` is a string.
         """
-        from finalcall.tools.compiling import compile_tools
+        from finalcall.tools.compiling import compile_tools, mark_once
 
         entries, compiled = compile_tools(tools, fast)
         self._entries: tuple[Entry, ...] = tuple(entries)
-        self._tools: dict[str, Tool] = compiled
+        self._tools: dict[str, Tool] = mark_once(compiled, once)
 
     @classmethod
     def of(cls, tools: ToolsLike | None) -> ToolSet | None:

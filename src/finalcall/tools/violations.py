@@ -30,6 +30,17 @@ _MAX_LISTED: Final = 20
 _MAX_COMPARED: Final = 100
 """Characters of a name that is compared with the allowed ones: comparing takes quadratic time."""
 
+_MAX_QUOTED: Final = 40
+"""Characters of a name or member that are quoted, and with escapes `_MAX_ESCAPED`."""
+
+_MAX_ESCAPED: Final = 50
+
+_MAX_PATTERN: Final = 120
+"""Characters of a pattern that are quoted: half a pattern is of little use."""
+
+_MAX_LISTING: Final = 400
+"""Characters of all names or members that a sentence spells out."""
+
 _KINDS: Final[dict[type, str]] = {
     bool: "a boolean",
     dict: "an object",
@@ -61,23 +72,55 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), "something that is no JSON")
 
 
-def listed(members: Collection[Any]) -> str:
-    """Spell out members for a sentence: `'low', 'normal', null`, cut where there are many."""
-    shown = [
-        repr(member) if isinstance(member, str) else json.dumps(member, default=str)
-        for member in islice(members, _MAX_LISTED)
-    ]
-    more = len(members) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+def in_one_line(text: str) -> str:
+    """Escape line ends, control characters and whatever else cannot be seen."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def quoted(text: str) -> str:
+    """Quote a name in one line, control characters escaped, cut where it is long: `'low'`."""
+    short = text[:_MAX_QUOTED]
+    while len(repr(short)) > _MAX_ESCAPED:
+        short = short[: len(short) // 2]
+    return repr(short) + ("" if short == text else "…")
+
+
+def listed(members: Collection[Any], room: int = _MAX_LISTING) -> str:
+    """Spell out members for a sentence: `'low', 'normal', null`, cut where there are many.
+
+    Args:
+        members: Names, or what an `enum` allows.
+        room: Characters; one member is spelled out even so.
+    """
+    left = len(members)
+    shown: list[str] = []
+    for member in islice(members, _MAX_LISTED):
+        text = _member(member)
+        more = f" and {left - 1} more" if left > 1 else ""
+        if shown and len(", ".join([*shown, text])) + len(more) > room:
+            break
+        shown.append(text)
+        left -= 1
+    return ", ".join(shown) + (f" and {left} more" if left else "")
+
+
+def _member(member: Any) -> str:
+    if isinstance(member, str):
+        return quoted(member)
+    text = json.dumps(member, default=str)
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
 
 
 def nearest(found: object, allowed: Iterable[Any]) -> str:
     """Name the allowed text that is closest to what was found: `"; the closest is 'low'"`."""
     if not isinstance(found, str) or len(found) > _MAX_COMPARED:
         return ""
-    names = [name for name in allowed if isinstance(name, str)]
-    close = difflib.get_close_matches(found, names, n=1)
-    return f"; the closest is {close[0]!r}" if close else ""
+    names: dict[str, str] = {}
+    for name in allowed:
+        if isinstance(name, str):
+            names.setdefault(name.casefold(), name)
+    close = difflib.get_close_matches(found.casefold(), names, n=1)
+    return f"; the closest is {quoted(names[close[0]])}" if close else ""
 
 
 def type_names(limit: Any) -> str:
@@ -86,11 +129,34 @@ def type_names(limit: Any) -> str:
     return " or ".join(_TYPE_NAMES.get(name, str(name)) for name in names)
 
 
+_EXACT: Final = 2**53
+"""Below it a float that is whole is exactly one integer."""
+
+
+def _number(number: Any) -> str:
+    """Write a limit as a person would: `5`, also for `5.0`."""
+    whole = isinstance(number, float) and number.is_integer() and abs(number) < _EXACT
+    return str(int(number) if whole else number)
+
+
 def _count(number: Any, unit: tuple[str, str] | None) -> str:
     if unit is None:
-        return str(number)
+        return _number(number)
     one, several = unit
-    return f"{number} {one if number == 1 else several}"
+    return f"{_number(number)} {one if number == 1 else several}"
+
+
+def _one_of(members: Any) -> str:
+    if not is_array(members):
+        return f"one of {members}"
+    return listed(members) if len(members) == 1 else f"one of {listed(members)}"
+
+
+def _pattern(pattern: Any) -> str:
+    """Give a pattern as it stands, for a quoted one has its backslashes doubled."""
+    text = str(pattern)
+    cut = "…" if len(text) > _MAX_PATTERN else ""
+    return f"text that matches the pattern {in_one_line(text[:_MAX_PATTERN])}{cut}"
 
 
 def _at_least(unit: tuple[str, str] | None = None) -> Callable[[Any], str]:
@@ -106,10 +172,10 @@ _EXPECTED: Final[dict[str, Callable[[Any], str]]] = {
     "const": lambda member: listed([member]),
     "additionalItems": lambda _: "no further items",
     "contains": lambda _: "an item of the required kind",
-    "enum": lambda members: f"one of {members if isinstance(members, str) else listed(members)}",
-    "exclusiveMaximum": lambda limit: f"less than {limit}",
-    "exclusiveMinimum": lambda limit: f"more than {limit}",
-    "format": lambda name: DESCRIPTIONS.get(name, f"text in the format {name!r}"),
+    "enum": _one_of,
+    "exclusiveMaximum": lambda limit: f"less than {_number(limit)}",
+    "exclusiveMinimum": lambda limit: f"more than {_number(limit)}",
+    "format": lambda name: DESCRIPTIONS.get(name, f"text in the format {quoted(str(name))}"),
     "items": lambda _: "no further items",
     "maxItems": _at_most(_ITEM),
     "maxLength": _at_most(_CHARACTER),
@@ -121,10 +187,10 @@ _EXPECTED: Final[dict[str, Callable[[Any], str]]] = {
     "minProperties": _at_least(_PROPERTY),
     "minContains": _at_least(_REQUIRED_ITEM),
     "minimum": _at_least(),
-    "multipleOf": lambda step: f"a multiple of {step}",
-    "not": lambda _: "anything but a form that is excluded",
-    "oneOf": lambda _: "exactly one of the allowed forms",
-    "pattern": lambda pattern: f"text that matches the pattern {pattern}",
+    "multipleOf": lambda step: f"a multiple of {_number(step)}",
+    "not": lambda _: "anything but a form that the schema excludes",
+    "oneOf": lambda _: "what fits exactly one of the allowed forms",
+    "pattern": _pattern,
     "propertyNames": lambda _: "property names of the required kind",
     "type": type_names,
     "unevaluatedItems": lambda _: "no further items",
@@ -157,18 +223,41 @@ _STRUCTURAL: Final = frozenset(
 """Keywords whose value is a schema: no help as an expectation."""
 
 
+_FOUND: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
+    "exclusiveMaximum": ((int, float), "a number that is too large"),
+    "exclusiveMinimum": ((int, float), "a number that is too small"),
+    "format": (str, "a string in another form"),
+    "maximum": ((int, float), "a number that is too large"),
+    "minimum": ((int, float), "a number that is too small"),
+    "multipleOf": ((int, float), "another number"),
+    "pattern": (str, "a string in another form"),
+    "uniqueItems": (list, "equal items"),
+}
+"""What to call a value that has the right type and still fails the keyword."""
+
+
+def called(keyword: str, limit: Any, found: object) -> str:
+    """Name what was found where a keyword failed: its kind, or how it departs from the limit."""
+    size = _SIZED.get(keyword)
+    if size is not None and isinstance(found, str | list | dict):
+        return _count(len(cast("str", found)), size)
+    if keyword in {"const", "enum"} and isinstance(found, str):
+        members: list[Any] = limit if is_array(limit) else [limit]
+        return f"{'another' if any(isinstance(m, str) for m in members) else 'a'} string"
+    right, words = _FOUND.get(keyword, ((), ""))
+    return words if isinstance(found, right) else kind_of(found)
+
+
 def sentence(path: Location, keyword: str, limit: Any, found: object) -> Violation:
     """Word one keyword that failed, with its limit and what was found."""
     expect = _EXPECTED.get(keyword)
-    expected = f"what the keyword {keyword!r} asks for" if expect is None else expect(limit)
-    size = _SIZED.get(keyword)
-    kind = _count(len(cast("str", found)), size) if size else kind_of(found)
+    expected = f"what the keyword {quoted(keyword)} asks for" if expect is None else expect(limit)
     hint = nearest(found, limit) if keyword == "enum" and is_array(limit) else ""
     return Violation(
         path,
         keyword,
         None if keyword in _STRUCTURAL else as_json(limit),
-        f"expected {expected}; found {kind}{hint}",
+        f"expected {expected}; found {called(keyword, limit, found)}{hint}",
     )
 
 
@@ -221,17 +310,100 @@ def mismatch() -> Violation:
     return Violation((), "schema", None, "the arguments do not match the tool's schema")
 
 
-_WEAK: Final = frozenset({"anyOf", "not", "oneOf", "schema"})
-_BY_WEIGHT: Final = ("type", "required", "additionalProperties", "unevaluatedProperties")
+_RELEVANCE: Final = (
+    # first what leads to further faults, then what is wrong in itself
+    frozenset({"unknown_tool", "validator_error"}),
+    frozenset({"required"}),
+    frozenset({"type"}),
+    frozenset({"const", "enum"}),
+    None,  # formats, patterns, bounds, what a tool's own check says
+    frozenset({"additionalProperties"}),
+    # last what may be no more than a consequence of faults inside of it
+    frozenset(
+        {
+            "anyOf",
+            "contains",
+            "false",
+            "maxContains",
+            "minContains",
+            "not",
+            "oneOf",
+            "propertyNames",
+            "schema",
+            "unevaluatedItems",
+            "unevaluatedProperties",
+        }
+    ),
+)
+"""Keywords by relevance, those of one row alike; `None` stands for all that have no row."""
+
+_ROWS: Final = {word: row for row, words in enumerate(_RELEVANCE) for word in words or ()}
+_REST: Final = _RELEVANCE.index(None)
 
 
 def ranked(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Order by relevance: what says something first, then what is near the root, then the rest."""
+    """Order by relevance, each violation once.
 
-    def weight(violation: Violation) -> tuple[bool, int, int]:
-        keyword = violation.keyword
-        place = _BY_WEIGHT.index(keyword) if keyword in _BY_WEIGHT else len(_BY_WEIGHT)
-        return keyword in _WEAK, len(violation.path), place
-
+    A keyword's row decides, then nearness to the root. A fault that an array repeats in further
+    items comes after every other fault. Of a value that is none of an enum's members, its type is
+    not told as well.
+    """
     distinct = {(v.path, v.keyword, v.message): v for v in violations}
-    return tuple(sorted(distinct.values(), key=weight)[:MAX_VIOLATIONS])
+    by_members = {path for path, keyword, _ in distinct if keyword in {"const", "enum"}}
+    kept = [v for v in distinct.values() if v.keyword != "type" or v.path not in by_members]
+    kept.sort(key=lambda v: (_ROWS.get(v.keyword, _REST), len(v.path)))
+    seen: set[tuple[Location, str, str]] = set()
+    first: list[Violation] = []
+    repeated: list[Violation] = []
+    for violation in kept:
+        place = tuple("*" if isinstance(part, int) else part for part in violation.path)
+        kind = (place, violation.keyword, violation.message)
+        (repeated if kind in seen else first).append(violation)
+        seen.add(kind)
+    return tuple([*first, *repeated][:MAX_VIOLATIONS])
+
+
+# -- sensitive values ---------------------------------------------------------------------------
+
+
+def withheld(
+    violations: Iterable[Violation], sensitive: Collection[tuple[str, ...]]
+) -> tuple[Violation, ...]:
+    """Take out of violations what could tell something of a sensitive value.
+
+    Of a sensitive field are told its place, and a missing part, a type, a format or a length that
+    is asked for. Not told are members, constants, patterns and bounds, how long the value is,
+    what it is close to, and where inside of it a fault lies.
+
+    Args:
+        violations: In order; the order stays.
+        sensitive: A tool's `sensitive`: paths, in which `"*"` is any index or name.
+    """
+    told = (_withheld(violation, sensitive) for violation in violations)
+    return tuple({(each.path, each.message): each for each in told}.values())
+
+
+def _withheld(violation: Violation, sensitive: Collection[tuple[str, ...]]) -> Violation:
+    path, keyword = violation.path, violation.keyword
+    depths = [len(steps) for steps in sensitive if _leads_to(steps, path)]
+    if not depths:
+        return violation
+    if min(depths) == len(path):
+        if keyword in {"format", "required", "type"}:
+            return violation
+        if keyword in _SIZED:
+            told = f"expected {_EXPECTED[keyword](violation.expected)}"
+            return Violation(path, keyword, violation.expected, told)
+    return Violation(
+        path[: min(depths)],
+        keyword,
+        None,
+        "not as the tool's schema asks; the field is sensitive, so no more is told",
+    )
+
+
+def _leads_to(steps: tuple[str, ...], path: Location) -> bool:
+    """Whether a sensitive path is the path or leads to it."""
+    return len(steps) <= len(path) and all(
+        step in {"*", str(part)} for step, part in zip(steps, path, strict=False)
+    )

@@ -17,6 +17,7 @@ from finalcall.outcomes import Cause
 from finalcall.providers.base import Normaliser
 from finalcall.providers.native import read_index, to_json, to_plain
 from finalcall.providers.openai_chat.fields import fields_of
+from finalcall.providers.openai_chat.following import Place
 from finalcall.providers.openai_chat.generations import Generations
 from finalcall.providers.openai_chat.keying import ArgumentText, CallKeys, KeyedCall
 from finalcall.providers.openai_chat.sink import Sink
@@ -55,11 +56,23 @@ class ChoiceCalls:
         self._keys = CallKeys(owner.context.tool_names)
         self._open: list[KeyedCall] = []
         self._spliced = False
+        self._last_index: int | None = None
 
     @property
     def announced(self) -> list[KeyedCall]:
         """Every call that is the client's, in order of announcement."""
         return [call for call in self._keys.calls if not call.external]
+
+    def expects(self, key: str, choice: int) -> tuple[Place, KeyedCall] | None:
+        """Where the next piece of a call is expected, if it can only be that call's."""
+        call, index = self._keys.latest, self._last_index
+        if call is None or index is None or call.identity.key != key:
+            return None
+        if call.identity.kind is not CallKind.FUNCTION or call.external or call.stopped:
+            return None
+        if self._keys.at(index) is not call or not self.generations.settled:
+            return None
+        return Place(choice, index, self.generations.current), call
 
     def read_entry(self, entry: Mapping[str, Any]) -> None:
         """Take one entry of `delta.tool_calls`."""
@@ -75,6 +88,7 @@ class ChoiceCalls:
             name = ""
         text = argument if isinstance(argument, str) else _dumped(argument)
         call = self._keys.find(index, call_id, name, text)
+        self._last_index = index
         if call is None:
             if not (call_id or name or text):
                 return

@@ -19,7 +19,7 @@ def fields_of(node: Any) -> Mapping[str, Any]:
     """The fields of a dict or an SDK object; of anything else, the attributes it has."""
     if type(node) is dict:
         return cast("dict[str, Any]", node)
-    undeclared: Any = getattr(node, "model_extra", _ABSENT)
+    undeclared: Any = getattr(node, "__pydantic_extra__", _ABSENT)
     if undeclared is not _ABSENT:
         declared: Any = getattr(node, "__dict__", None)
         if is_object(declared) and (undeclared is None or is_object(undeclared)):

@@ -27,6 +27,16 @@ class Generations:
         self._current = ""
         self._run = 0
 
+    @property
+    def current(self) -> str:
+        """The id of the last chunk that had one, or `""`."""
+        return self._current
+
+    @property
+    def settled(self) -> bool:
+        """Whether one more chunk of the same id changes nothing."""
+        return self.lasting or not self._current
+
     def see(self, chunk_id: str) -> None:
         """Take the id of the next chunk; an empty one says nothing."""
         if chunk_id == self._current:

@@ -206,7 +206,8 @@ class CallKeys:
             return name
         return joined if any(tool.startswith(joined) for tool in self._tool_names) else None
 
-    def _at(self, index: int | None) -> KeyedCall | None:
+    def at(self, index: int | None) -> KeyedCall | None:
+        """The call that an index was last seen with; without one, the latest."""
         return self.latest if index is None else self._by_index.get(index)
 
     def _by_call_id(
@@ -215,7 +216,7 @@ class CallKeys:
         known = self._by_id.get(call_id)
         if known is not None:
             return None if name and self._reuses_id(known, index, name) else known
-        target = self._at(index)
+        target = self.at(index)
         if target is None:
             return None
         blank = not text.strip()
@@ -235,7 +236,7 @@ class CallKeys:
         return known.over and known.identity.name not in (None, name)
 
     def _by_name(self, index: int | None, name: str, text: str) -> KeyedCall | None:
-        target = self._at(index)
+        target = self.at(index)
         if target is None:
             return None
         known = target.identity.name

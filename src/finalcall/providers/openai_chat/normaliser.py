@@ -20,7 +20,14 @@ from finalcall.events import (
     TextDelta,
 )
 from finalcall.narrow import is_array, is_mapping
-from finalcall.providers.base import Answered, Context, Normaliser, Provider, only_native
+from finalcall.providers.base import (
+    Answered,
+    Context,
+    Following,
+    Normaliser,
+    Provider,
+    only_native,
+)
 from finalcall.providers.native import read_count, read_index, read_list, read_text, to_plain
 from finalcall.providers.openai_chat.calls import ChoiceCalls
 from finalcall.providers.openai_chat.echo import (
@@ -31,6 +38,7 @@ from finalcall.providers.openai_chat.echo import (
     legacy_messages,
 )
 from finalcall.providers.openai_chat.fields import fields_of
+from finalcall.providers.openai_chat.following import follower
 from finalcall.providers.openai_chat.keying import KeyedCall
 from finalcall.providers.openai_chat.sink import Sink
 from finalcall.providers.openai_chat.stops import NO_REASONS, STOP_REASONS
@@ -143,6 +151,15 @@ class ChatNormaliser(Normaliser):
             self._read_groq(fields_of(groq))
         self._read_error(chunk)
         return self._sink.finish()
+
+    def following(self, key: str) -> Following | None:
+        """The pieces that come as the last one came: under its index, with its chunk's id."""
+        for choice in self._choices.values():
+            expected = choice.calls.expects(key, choice.index)
+            if expected is not None:
+                # What is kept for the next stop reason, or for the end, takes the long way.
+                return None if choice.objections or self._error else follower(*expected)
+        return None
 
     def _read_marker(self, native: str) -> list[Event]:
         if native.strip() != "[DONE]":

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from finalcall.events import CallKind, ExternalCall
+from finalcall.events import CallKind, ExternalCall, ExternalState
 from finalcall.narrow import is_object
 from finalcall.providers.base import OpenCall
 from finalcall.providers.native import read, read_text, to_json, to_plain
@@ -45,12 +45,23 @@ CLIENT_CALLS: Final[Mapping[str, ClientCall]] = {
 }
 """By item type. Every other kind of call is run by the provider, unknown ones too."""
 
+EXTERNAL_STATES: Final[Mapping[str, ExternalState]] = {
+    "completed": ExternalState.DONE,
+    "failed": ExternalState.FAILED,
+}
+"""Last words of the types of events about calls that the provider runs."""
+
 ANSWERED_LATER: Final = frozenset({"program", "shell_call"})
 """Kinds whose own end only says what will be run: an output item says that it was."""
 
 UNFINISHED: Final = frozenset({"incomplete", "failed", "cancelled"})
 """Item statuses that deny what the item's end says. `in_progress` does not: calls that a program
 makes end with it, and are whole."""
+
+
+def names_of(content: Any) -> tuple[str, str, str]:
+    """An item's type, its own id, and the id that its answer refers to."""
+    return read_text(content, "type"), read_text(content, "id"), read_text(content, "call_id")
 
 
 def runs_here(

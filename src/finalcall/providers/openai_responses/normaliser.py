@@ -28,6 +28,7 @@ from finalcall.outcomes import Cause
 from finalcall.providers.base import (
     Answered,
     Context,
+    Following,
     Normaliser,
     OpenCall,
     Provider,
@@ -35,18 +36,24 @@ from finalcall.providers.base import (
     only_native,
 )
 from finalcall.providers.native import read, read_index, read_list, read_text
+from finalcall.providers.openai_responses.following import follower
 from finalcall.providers.openai_responses.history import answer_items, input_items
 from finalcall.providers.openai_responses.items import (
     ANSWERED_LATER,
     CLIENT_CALLS,
+    EXTERNAL_STATES,
     UNFINISHED,
     Item,
     as_plain,
     as_text,
     is_provider_call,
+    names_of,
     runs_here,
     stated_arguments,
 )
+from finalcall.providers.openai_responses.journal import Journal
+from finalcall.providers.openai_responses.numbers import Fit, Numbers, Seam
+from finalcall.providers.openai_responses.recognition import recognises
 from finalcall.providers.openai_responses.registry import Registry
 from finalcall.providers.openai_responses.response import (
     STOP_REASONS,
@@ -57,38 +64,16 @@ from finalcall.providers.openai_responses.response import (
 )
 from finalcall.stop_reasons import Verdict
 
-_EXTERNAL_STATES: Final[Mapping[str, ExternalState]] = {
-    "completed": ExternalState.DONE,
-    "failed": ExternalState.FAILED,
-}
-"""Last words of the types of events about calls that the provider runs."""
-
-
-def recognises(native: Any) -> bool:
-    """Whether a native event is one of the Responses API's; the realtime API has the same types."""
-    kind = read_text(native, "type")
-    if not kind:
-        native = read(native, "data")
-        kind = read_text(native, "type")
-    if kind == "error":
-        return read(native, "sequence_number") is not None or (
-            read(native, "error") is None and bool(read_text(native, "message"))
-        )
-    realtime = read_text(read(native, "response"), "object").startswith("realtime")
-    return kind.startswith("response.") and not realtime
-
-
-def _names(content: Any) -> tuple[str, str, str]:
-    """An item's type, its own id, and the id that its answer refers to."""
-    return read_text(content, "type"), read_text(content, "id"), read_text(content, "call_id")
-
 
 @final
 class OpenAIResponsesNormaliser(Normaliser):
     """One response.
 
     Attributes:
-        sequence_number: The highest one seen, for resuming; `None` where there are none.
+        response: What the response says of itself.
+        numbers: What its events' sequence numbers say.
+        journal: What is kept of it for a checkpoint.
+        seam: Where the checkpoint ended that this stream continues, or `None`.
     """
 
     provider = "openai-responses"
@@ -97,65 +82,67 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.sequence_number: int | None = None
+        self.response = Response()
+        self.numbers = Numbers()
+        self.journal = Journal()
+        self.seam: Seam | None = None
         self._registry = Registry()
-        self._response = Response()
+        self._last_piece: tuple[Item, Any] | None = None
         self._kept = False
         self._complete = False
-        self._numbered = True
-        self._number: int | None = None
-        self._ahead = True
 
     def feed(self, native: Any) -> list[Event]:
         """Translate one event. Snapshots that the helper adds to its events are never read."""
-        if self._numbered:
-            self._count(native)
         kind = read_text(native, "type")
         handler = self._handlers.get(kind)
+        numbers = self.numbers
+        if numbers.numbered:
+            numbers.count(native, handler is not None)
+        if self.seam is not None:
+            fit = self.seam.fit(native, numbers.current, matters=handler is not None)
+            if fit is not Fit.NEW:
+                return self._unfit(fit, native)
         return self._other(native, kind) if handler is None else handler(self, native)
 
-    def _count(self, native: Any) -> None:
-        """Note the event's number. A stream where one has none is not numbered."""
-        self._number = read_index(native, "sequence_number")
-        if self._number is None:
-            self._numbered = False
-        elif self.sequence_number is None or self._number > self.sequence_number:
-            self.sequence_number = self._number
-            self._ahead = True
-        else:
-            self._ahead = False
+    def following(self, key: str) -> Following | None:
+        """The pieces that come as the last one came, numbered on; none where a seam is watched."""
+        item, last = self._last_piece or (None, None)
+        if item is None or item.open_call is None or item.open_call.identity.key != key:
+            return None
+        return None if self.seam else follower(item, item.open_call, last, self.numbers)
 
-    def _repeated(self, item: Item) -> bool:
-        """Whether a piece of the item came before: a resumed stream may overlap the first."""
-        if self._number is None:
-            return False
-        if item.number is not None and self._number <= item.number:
-            return True
-        item.number = self._number
-        return False
+    def _unfit(self, fit: Fit, native: Any) -> list[Event]:
+        """Drop what the checkpoint holds already; stop at what cannot continue it."""
+        if fit is Fit.SEEN:
+            return only_native(None)
+        self.ended = True
+        self.anomaly("spliced_stream" if fit is Fit.FOREIGN else "sequence_gap")
+        return [StreamFault(Cause.MALFORMED, fit.value, native=native)]
 
     # Items
 
     def _item_added(self, native: Any) -> list[Event]:
         content, index = read(native, "item"), read_index(native, "output_index")
-        known = self._registry.announced(index, *_names(content))
+        known = self._registry.announced(index, *names_of(content))
         if known is None:
-            if not self._ahead:
+            if not self.numbers.ahead:
                 # A new item under an old number: here the numbers count something else.
-                self._numbered, self._number = False, None
+                self.numbers.distrust()
+            self.journal.added(native)
             item, events = self._open(index, content)
-            item.number = self._number
+            item.number = self.numbers.current
             return carrying(events, native)
         if known.open_call is None:
             return only_native(native)
         if known.unannounced:
             known.unannounced = False
+            self.journal.added(native)
             return carrying(self._identify_again(known, known.open_call, content), native)
         self.anomaly("call_replayed", known.open_call.identity.key)
         return only_native(native)
 
     def _open(self, index: int | None, content: Any) -> tuple[Item, list[Event]]:
-        item = self._registry.open(index, *_names(content))
+        item = self._registry.open(index, *names_of(content))
         kind, name = item.kind, read_text(content, "name")
         call_id = item.call_id or item.item_id
         if runs_here(kind, content, self.context.tool_names):
@@ -202,11 +189,13 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _item_done(self, native: Any) -> list[Event]:
         content, index = read(native, "item"), read_index(native, "output_index")
-        item = self._registry.ended_by(index, *_names(content))
+        item = self._registry.ended_by(index, *names_of(content))
         events: list[Event] = []
         if item is None:
             item, events = self._open(index, content)
-        return carrying(events + self._finish(item, content), native)
+        events += self._finish(item, content)
+        self.journal.keep(native, item=item.content)
+        return carrying(events, native)
 
     def _finish(self, item: Item, content: Any) -> list[Event]:
         """Take an item as its end states it."""
@@ -261,7 +250,7 @@ class OpenAIResponsesNormaliser(Normaliser):
     def _finish_message(self, item: Item, content: Any) -> list[Event]:
         """A message whose pieces did not come says its text at its end."""
         parts = read_list(content, "content")
-        self._response.refused |= any(read_text(part, "type") == "refusal" for part in parts)
+        self.response.refused |= any(read_text(part, "type") == "refusal" for part in parts)
         if item.pieces:
             return []
         texts = (read_text(part, "text") or read_text(part, "refusal") for part in parts)
@@ -291,16 +280,22 @@ class OpenAIResponsesNormaliser(Normaliser):
         if item.ended or item.stated:
             self.anomaly("delta_after_end", open_call.identity.key)
             return only_native(native)
-        if not text or self._repeated(item):
+        if not text or self.numbers.repeats(item):
             return carrying(events, native)
+        if not item.pieces:
+            self.journal.grow(native, item)
         item.pieces.append(text)
-        return [*events, open_call.delta(text, native)]
+        events.append(open_call.delta(text, native))
+        self._last_piece = item, native
+        return events
 
     def _arguments_done(self, native: Any) -> list[Event]:
         item, events = self._call_of(native)
         if item.open_call is None or item.ended:
             return carrying(events, native)
-        text = as_text(read(native, CLIENT_CALLS[item.kind].arguments))
+        field = CLIENT_CALLS[item.kind].arguments
+        text = as_text(read(native, field))
+        self.journal.keep(native, **{field: text})
         return carrying(events + self._state(item, item.open_call, text), native)
 
     def _call_of(self, native: Any) -> tuple[Item, list[Event]]:
@@ -311,6 +306,7 @@ class OpenAIResponsesNormaliser(Normaliser):
             return item, []
         custom = read_text(native, "type").startswith("response.custom_tool_call")
         kind = "custom_tool_call" if custom else "function_call"
+        self.journal.keep(native, name=read_text(native, "name"))
         item = self._registry.open(index, kind, item_id, "")
         item.unannounced = True
         event = self._announce(item, "", read_text(native, "name"), None)
@@ -319,25 +315,32 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _text_delta(self, native: Any) -> list[Event]:
         text = read_text(native, "delta")
+        if not text:
+            return only_native(native)
         index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
         item = self._registry.of_piece(index, item_id, "message")
         if item is None or item.kind != "message":
             item = self._registry.last("message") or self._open(None, {"type": "message"})[0]
-        if not text or self._repeated(item):
+        if self.numbers.repeats(item):
             return only_native(native)
+        if item is not self.journal.writing:
+            self.journal.grow(native, item)
+            self.journal.writing = item
         item.pieces.append(text)
         self.text.append(text)
         return [TextDelta(text, 0, native)]
 
     def _refusal_delta(self, native: Any) -> list[Event]:
-        self._response.refused = True
+        if not self.response.refused:
+            self.response.refused = True
+            self.journal.keep(native)
         return self._text_delta(native)
 
     def _reasoning_delta(self, native: Any) -> list[Event]:
         text = read_text(native, "delta")
         index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
         item = self._registry.of_piece(index, item_id, "reasoning")
-        if not text or (item is not None and self._repeated(item)):
+        if not text or (item is not None and self.numbers.repeats(item)):
             return only_native(native)
         return [ReasoningDelta(text, 0, native)]
 
@@ -351,7 +354,10 @@ class OpenAIResponsesNormaliser(Normaliser):
         item = self._registry.of_piece(index, item_id)
         last_word = kind.rpartition(".")[2]
         if item is not None and item.external is not None:
-            item.external.state = _EXTERNAL_STATES.get(last_word, item.external.state)
+            state = EXTERNAL_STATES.get(last_word, item.external.state)
+            if state is not item.external.state:
+                item.external.state = state
+                self.journal.keep(native)
             return [ExternalCallChanged(item.external, native)]
         if item is not None and item.open_call is not None and last_word == "delta":
             # A patch or a command grows: the call goes on, its JSON text comes whole at its end.
@@ -378,38 +384,37 @@ class OpenAIResponsesNormaliser(Normaliser):
         response = read(native, "response")
         response_id = read_text(response, "id")
         events: list[Event] = []
-        if self._response.started:
-            same = response_id == self._response.response_id
+        if self.response.started:
+            same = response_id == self.response.response_id
             if same and (response_id or not self._registry.items):
                 self.anomaly("message_restarted")
             else:
                 self.anomaly("spliced_stream")
+                self.response.spliced = True
                 events.append(StreamFault(Cause.MALFORMED, "spliced_stream", ends=False))
                 self._registry.forget()
-        self._response.started = True
-        self._response.read(response, self.usage)
+        self.response.started = True
+        self.response.read(response, self.usage)
         return carrying(events, native)
 
     def _progressed(self, native: Any) -> list[Event]:
         response = read(native, "response")
-        if not self._response.started:
-            self._response.read(response, self.usage)
+        if not self.response.started:
+            self.response.read(response, self.usage)
         return only_native(native)
 
     def _terminal(self, native: Any) -> list[Event]:
         kind, response = read_text(native, "type"), read(native, "response")
         self.ended = True
-        self._response.read(response, self.usage)
+        self.response.read(response, self.usage)
         error = fault_of(kind, response)
         if error is not None:
             return [self._failed(error, native)]
         events = self._reconcile(response)
-        reasons = self._response.reasons(kind, response, self.usage)
+        reasons = self.response.reasons(kind, response, self.usage)
         stops = [self.stopped(reason, None) for reason in reasons]
-        self._kept = bool(stops)
-        self._complete = self._kept and all(
-            stop.stop_reason.verdict is Verdict.COMPLETE for stop in stops
-        )
+        verdicts = {stop.stop_reason.verdict for stop in stops}
+        self._kept, self._complete = bool(stops), verdicts == {Verdict.COMPLETE}
         return carrying([*events, *stops], native)
 
     def _reconcile(self, response: Any) -> list[Event]:
@@ -418,8 +423,8 @@ class OpenAIResponsesNormaliser(Normaliser):
         items = self._registry.items
         events: list[Event] = []
         for content in () if items else output:
-            made, opened = self._open(None, content)
-            events += opened + self._finish(made, content)
+            item, opened = self._open(None, content)
+            events += opened + self._finish(item, content)
         for content in output:
             known = self._registry.named(read_text(content, "call_id"), read_text(content, "id"))
             closed = read_text(content, "status") == "completed"
@@ -446,11 +451,7 @@ class OpenAIResponsesNormaliser(Normaliser):
     # History
 
     def history(
-        self,
-        answers: Mapping[str, Answered],
-        *,
-        paused: bool,
-        stored: bool = False,
+        self, answers: Mapping[str, Answered], *, paused: bool, stored: bool = False
     ) -> list[dict[str, Any]]:
         """The input items to append: the response's own, then one answer a call.
 
@@ -464,16 +465,16 @@ class OpenAIResponsesNormaliser(Normaliser):
         items = self._registry.items
         self.request_fields.pop("previous_response_id", None)
         if stored:
-            continues = self._complete and self._response.stored
+            continues = self._complete and self.response.stored
             continues = continues and all(
                 item.open_call is None or item.open_call.identity.key in answers for item in items
             )
-            after = self._response.response_id if continues else self._response.continues_id
+            after = self.response.response_id if continues else self.response.continues_id
             if after:
                 self.request_fields["previous_response_id"] = after
             if continues:
                 return answer_items(items, answers)
-        return input_items(items, answers, kept=self._kept and self._response.stored)
+        return input_items(items, answers, kept=self._kept and self.response.stored)
 
     _handlers: ClassVar[Mapping[str, Callable[[Any, Any], list[Event]]]] = {
         "error": _error,

@@ -84,6 +84,7 @@ class Response:
         stored: The service keeps it, as far as it says.
         ceiling: The output token limit that it states, or `None`.
         refused: Its message holds a refusal.
+        spliced: Another response stood in its stream.
     """
 
     started: bool = False
@@ -92,6 +93,7 @@ class Response:
     stored: bool = True
     ceiling: int | None = None
     refused: bool = False
+    spliced: bool = False
 
     def read(self, response: Any, usage: Usage) -> None:
         """Take what an event's response states. A field that it leaves out stays as it was."""
@@ -104,6 +106,23 @@ class Response:
             count = read_count(counts, name)
             if count is not None:
                 setattr(usage, name, count)
+
+    def stated(self, usage: Usage) -> dict[str, Any]:
+        """The event that says what the response has said of itself so far.
+
+        Args:
+            usage: The tokens so far.
+        """
+        counts = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        response = {
+            "id": self.response_id,
+            "previous_response_id": self.continues_id,
+            "store": self.stored,
+            "max_output_tokens": self.ceiling,
+            "usage": counts,
+        }
+        kind = "response.created" if self.started else "response.in_progress"
+        return {"type": kind, "response": response}
 
     def reasons(self, kind: str, response: Any, usage: Usage) -> list[str]:
         """The reasons of a response that did not fail: event and response may disagree.
