@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from finalcall.cli.texts import NOT_RUN
 from finalcall.lifecycle import TERMINAL, TRANSITIONS, Input, State
 from finalcall.outcomes import Cause
 from finalcall.providers import PROVIDERS
+from finalcall.retry import CHANGES
 from finalcall.stop_reasons import CAUSES, Verdict
+from finalcall.texts import ENGLISH
 
 DOCS: Final = Path(__file__).parent
 FIXTURES: Final = DOCS.parent / "tests" / "fixtures"
@@ -89,11 +90,14 @@ def lifecycle_table() -> str:
 
 
 def causes() -> str:
-    """Every cause, what it means, and what a person is told."""
+    """Every cause, what it means, what a person is told, what asking again would change."""
     sentences = meanings(Cause)
     return table(
-        ["cause", "meaning", "a person reads"],
-        ([f"`{cause}`", sentences[cause.name], NOT_RUN[cause]] for cause in Cause),
+        ["cause", "meaning", "a person reads", "`retry.change`"],
+        (
+            [f"`{cause}`", sentences[cause.name], ENGLISH[cause], f"`{CHANGES[cause]}`"]
+            for cause in Cause
+        ),
     )
 
 

@@ -285,7 +285,7 @@ def test_a_request_that_was_answered_and_not_taken_is_closed() -> None:
     source = OpeningSource(
         Opening(create, (), {}), waiting(Idle(first=0.001, quiet=None), lambda: 0.0)
     )
-    source._waiting.clocks._since = -9.0
+    source._waiting.clocks.since = -9.0
     with pytest.raises(Overdue):
         source.get()
     begun.set()

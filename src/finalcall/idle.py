@@ -115,6 +115,8 @@ class Clocks:
     Attributes:
         shortest: The shortest of all limits, in seconds: a timer that looks at least this often
             misses no deadline that a change of phase brought nearer.
+        since: When the present wait began, `None` while the turn does not wait. A loop that reads
+            for itself sets it before it waits, as `wait` does.
         heard_at: When bytes last came. A time before the wait began changes nothing.
         unproductive: Seconds waited without progress before the present wait.
         slack: While `unproductive` is above this, the next deadline may be nearer than `shortest`.
@@ -131,10 +133,9 @@ class Clocks:
         "_quiet_since",
         "_quiets",
         "_silence",
-        "_since",
-        "_unmoved",
         "heard_at",
         "shortest",
+        "since",
         "slack",
         "unproductive",
     )
@@ -149,10 +150,9 @@ class Clocks:
         self._after_stop = after_stop
         self._progress = _or_never(idle.progress)
         self._quiet = _or_never(idle.quiet)
-        self._since: float | None = None
+        self.since: float | None = None
         self._gaps = Gaps() if gaps is None else gaps
         self._measured: PhaseGaps | None = None
-        self._unmoved = 0.0
         self._quiets = 0
         self._quiet_since = -math.inf
         self.heard_at = -math.inf
@@ -184,14 +184,12 @@ class Clocks:
     @property
     def waiting(self) -> bool:
         """Whether the turn waits for its source."""
-        return self._since is not None
+        return self.since is not None
 
     def wait(self, now: float) -> None:
         """The turn begins (or goes on) to wait for its source."""
-        if self._since is None:
-            # As if all that was waited in vain had been waited just now.
-            self._unmoved = now - self.unproductive
-            self._since = now
+        if self.since is None:
+            self.since = now
 
     def heard(self, now: float) -> None:
         """Bytes came, whatever they say: silence begins anew, and the wait goes on."""
@@ -204,7 +202,7 @@ class Clocks:
             now: The time, on the same clock as `wait`.
             progress: Whether it moved the model's output.
         """
-        since, self._since = self._since, None
+        since, self.since = self.since, None
         if since is not None:
             gap = now - since
             measured = self._measured or self._measure()
@@ -217,7 +215,7 @@ class Clocks:
         if progress:
             self.unproductive = 0.0
         elif since is not None:
-            self.unproductive = now - self._unmoved
+            self.unproductive += now - since
 
     def _measure(self) -> PhaseGaps:
         self._measured = measured = self._gaps.of(self._phase)
@@ -230,10 +228,12 @@ class Clocks:
             now: The time.
             alarm: With `STALLED`, seconds waited without progress instead.
         """
-        since = self._since
+        since = self.since
         if since is None:
             return 0.0
-        return now - (self._unmoved if alarm is Alarm.STALLED else max(since, self.heard_at))
+        return now - (
+            since - self.unproductive if alarm is Alarm.STALLED else max(since, self.heard_at)
+        )
 
     def deadline(self, *, hard: bool = False) -> float:
         """When the next alarm is due, on the clock's own scale; infinity for never.
@@ -241,26 +241,30 @@ class Clocks:
         Args:
             hard: Leave `QUIET` out: for a wait that cannot be interrupted without harm.
         """
-        since = self._since
+        since = self.since
         if since is None:
             return math.inf
         if self._phase is Phase.STOPPED:
-            return self._unmoved + self._after_stop
+            return since - self.unproductive + self._after_stop
+        # As if all that was waited in vain had been waited just before.
+        stalled = since - self.unproductive + self._progress
         since = max(since, self.heard_at)
-        due = min(since + self._silence, self._unmoved + self._progress)
+        due = min(since + self._silence, stalled)
         return due if hard else min(due, self._next_quiet(since))
 
     def expired(self, now: float) -> Alarm | None:
         """Which alarm has passed, the hardest first; `QUIET` is given once each time it passes."""
-        since = self._since
+        since = self.since
         if since is None:
             return None
         if self._phase is Phase.STOPPED:
-            return Alarm.AFTER_STOP if now >= self._unmoved + self._after_stop else None
+            over = now >= since - self.unproductive + self._after_stop
+            return Alarm.AFTER_STOP if over else None
+        stalled = since - self.unproductive + self._progress
         since = max(since, self.heard_at)
         if now >= since + self._silence:
             return Alarm.IDLE
-        if now >= self._unmoved + self._progress:
+        if now >= stalled:
             return Alarm.STALLED
         if now >= self._next_quiet(since):
             # However often it passed, who looks late is told once.
@@ -283,7 +287,7 @@ class Clocks:
         Args:
             now: The time.
         """
-        since = self._since
+        since = self.since
         if since is None or self._phase is Phase.STOPPED:
             return now
         since = max(since, self.heard_at)

@@ -104,12 +104,18 @@ class Settler(Known):
             ceiling,
         )
         self._consecutive: Consecutive | None = None
+        self._overfilling: ArgumentsDelta | None = None
         self._truncation: TruncationPolicy = truncation
         self._unconfirmed: UnconfirmedPolicy = unconfirmed
         self.clocks = Clocks(Idle.of(idle_timeout), after_stop, self.stats.gaps)
         self._on_settled = on_settled
         self._previews = None if preview is None else Previews(preview, self.tools)
         self._decoder: Decoder | None = None
+
+    @property
+    def shows_previews(self) -> bool:
+        """Whether pieces of arguments are followed by their previews."""
+        return self._previews is not None
 
     # Feeding
 
@@ -128,18 +134,10 @@ class Settler(Known):
             UnrecognisedStream: The first event is no known provider's.
             RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
-        pieces = self._consecutive
-        if pieces is not None and (text := pieces.following(native)) is not None:
-            piece = ArgumentsDelta(pieces.call, text, native)
-            left = pieces.left - len(text)
-            if left < 0:
-                return self._overfill(piece)
-            pieces.left = left
-            pieces.count += 1
-            pieces.write(text)
-            if now is not None:
-                self.clocks.arrived(now, progress=True)
+        if self._overfilling is None and (piece := self.next_piece(native, now)) is not None:
             return [piece] if self._previews is None else self._previews.beside([piece])
+        if self._overfilling is not None:
+            return self._overfill(self._overfilling)
         if isinstance(native, _BYTES) and self.ending is None:
             return self._feed_bytes(bytes(cast("bytes", native)), now)
         if self.ending is not None:
@@ -149,6 +147,34 @@ class Settler(Known):
         if now is not None:
             self._note_arrival(events, now)
         return events
+
+    def next_piece(self, native: Any, now: float | None = None) -> ArgumentsDelta | None:
+        """Apply a native event that is the next piece of the call that is being written.
+
+        `feed` does this first, and more: this alone is for a loop that hands events out as they
+        come, and for which the list that `feed` returns is a cost.
+
+        Args:
+            native: As for `feed`.
+            now: As for `feed`.
+
+        Returns:
+            The piece; `None` for any other event, which must then be given to `feed`.
+        """
+        pieces = self._consecutive
+        if pieces is None or (text := pieces.following(native)) is None:
+            return None
+        piece = ArgumentsDelta(pieces.call, text, native)
+        left = pieces.left - len(text)
+        if left < 0:
+            self._overfilling = piece
+            return None
+        pieces.left = left
+        pieces.count += 1
+        pieces.write(text)
+        if now is not None:
+            self.clocks.arrived(now, progress=True)
+        return piece
 
     def _feed_bytes(self, data: bytes, now: float | None) -> list[Event]:
         if self._decoder is None:
@@ -169,6 +195,7 @@ class Settler(Known):
 
     def _overfill(self, piece: ArgumentsDelta) -> list[Event]:
         """Take a piece for which there is no room."""
+        self._overfilling = None
         self._catch_up()
         self._message.take(piece)
         return self._conclude([piece])

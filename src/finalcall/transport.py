@@ -31,40 +31,47 @@ def tap(stream: Any, heard: Callable[[], None]) -> bool:
     body = getattr(response, "stream", None)
     if body is None or getattr(response, "is_stream_consumed", True):
         return False
-    bases = tuple(cls for cls in type(body).__mro__ if cls.__name__ in _BASES)
-    if not bases:
+    tapped_class = _tapped_class(body.__class__)
+    fields = getattr(body, "__dict__", None)
+    if tapped_class is None or fields is None:
         return False
-    response.stream = _tapped_class(bases)(body, heard)
+    # The same body in all but its class, so that what SDKs keep on it, and ask of it at every
+    # event, is found where it was and as fast.
+    tapped = tapped_class.__new__(tapped_class)
+    tapped.__dict__ = fields
+    tapped.heard = heard
+    response.stream = tapped
     return True
 
 
-class _Tapped:
-    """A byte stream that tells of each chunk; all else is the stream's own."""
+@functools.cache
+def _tapped_class(kind: Any) -> Any:
+    """A class of byte streams that tell of each chunk; `None` where the class is none of those."""
+    names = {base.__name__ for base in kind.__mro__}
+    tapped: dict[str, Any] = {"__slots__": ("heard",)}
+    if _BASES[0] in names:
+        tapped["__iter__"] = _telling(kind.__iter__)
+    if _BASES[1] in names:
+        tapped["__aiter__"] = _telling_asynchronously(kind.__aiter__)
+    return type("Tapped", (kind,), tapped) if len(tapped) > 1 else None
 
-    def __init__(self, body: Any, heard: Callable[[], None]) -> None:
-        self._body = body
-        self._heard = heard
 
-    def __getattr__(self, name: str) -> Any:
-        # SDKs keep an observer on the body, and the body knows how long it took.
-        return getattr(self._body, name)
-
-
-class _SyncTapped(_Tapped):
-    def __iter__(self) -> Iterator[bytes]:
-        heard = self._heard
-        for chunk in self._body:
+def _telling(iterate: Callable[[Any], Iterator[bytes]]) -> Callable[[Any], Iterator[bytes]]:
+    def telling(self: Any) -> Iterator[bytes]:
+        heard = self.heard
+        for chunk in iterate(self):
             heard()
             yield chunk
 
-    def close(self) -> None:
-        self._body.close()
+    return telling
 
 
-class _AsyncTapped(_Tapped):
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        heard = self._heard
-        chunks = self._body.__aiter__()
+def _telling_asynchronously(
+    iterate: Callable[[Any], AsyncIterator[bytes]],
+) -> Callable[[Any], AsyncIterator[bytes]]:
+    async def telling(self: Any) -> AsyncIterator[bytes]:
+        heard = self.heard
+        chunks = iterate(self)
         try:
             async for chunk in chunks:
                 heard()
@@ -74,19 +81,7 @@ class _AsyncTapped(_Tapped):
             if (close := getattr(chunks, "aclose", None)) is not None:
                 await close()
 
-    async def aclose(self) -> None:
-        await self._body.aclose()
-
-
-@functools.cache
-def _tapped_class(bases: tuple[type, ...]) -> Callable[[Any, Callable[[], None]], Any]:
-    """A class that passes for what the response expects of its byte stream."""
-    ours = tuple(
-        tapped
-        for name, tapped in zip(_BASES, (_SyncTapped, _AsyncTapped), strict=True)
-        if any(base.__name__ == name for base in bases)
-    )
-    return cast("Callable[..., Any]", type("Tapped", (*ours, *bases), {}))
+    return telling
 
 
 @final

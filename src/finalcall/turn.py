@@ -289,8 +289,10 @@ class Turn(SettledTurn):
             clocks = settler.clocks
             waiting = Waiting(clocks, clock)
             source = self._source = open_source(self._stream, waiting, self._choice)
+            alone = not settler.shows_previews  # else each piece comes with its preview
             while settler.ending is None:
-                clocks.wait(clock())
+                if clocks.since is None:
+                    clocks.since = clock()
                 try:
                     native = source.get()
                 except Exhausted:
@@ -300,7 +302,11 @@ class Turn(SettledTurn):
                 except Exception as error:
                     events = settler.end(cause_of(error), error)
                 else:
-                    events = settler.feed(native, clock())
+                    now = clock()
+                    if alone and (piece := settler.next_piece(native, now)) is not None:
+                        yield piece
+                        continue
+                    events = settler.feed(native, now)
                 for event in events:  # noqa: UP028 - delegating costs more than an event
                     yield event
         except GeneratorExit:
