@@ -1,12 +1,14 @@
 """What a live preview costs a fragment, beside the parsers that people use for it.
 
 Run it with `python -m benchmarks.preview`; `--quick` leaves the slow peers and the largest
-documents out, `--only form` takes one shape. Everything runs in one process, turn about, and what
-counts is the median of the ratios: times of a shared machine are not worth much.
+documents out, `--only form` takes one shape. Everything runs in one process, turn about, in CPU
+time, and what counts is the median of the ratios: times of a shared machine are not worth much.
 
-The parsers that start anew at each fragment are measured on a sample of the prefixes, and the mean
-is taken for each fragment; a full run of the slow ones would take hours. `60 looks` stands for a
-stream of a thousand fragments a second: a screen looks at every 16th.
+Each side is the loop that a program would have, from making its parser on, with nothing else
+between two looks at the clock. The parsers that start anew at each fragment are measured on a
+sample of the prefixes of longer documents, and the mean is taken for each fragment; a full run of
+the slow ones would take hours. `60 looks` stands for a stream of a thousand fragments a second: a
+screen looks at every 16th.
 """
 
 from __future__ import annotations
@@ -21,16 +23,20 @@ import sys
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
+from benchmarks import measuring
 from finalcall.preview import Preview
 
 SIZES = (200, 500, 2_000, 20_000, 200_000, 2_000_000)
 CUTS = (4, 50)
 LOOK = 16
+SECONDS = 3.0
+"""How long a document in fragments of one length is measured, if that makes three rounds."""
+
+clock = time.process_time
 
 Measure: TypeAlias = Callable[[list[str]], float]
 """Takes the fragments, gives the seconds for all of them."""
@@ -142,89 +148,111 @@ def cut(text: str, length: int) -> list[str]:
 
 
 def look_at_every_fragment(fragments: list[str]) -> float:
+    start = clock()
     preview = Preview()
     feed, plain = preview.feed, preview.value.plain
-    start = time.perf_counter()
     for fragment in fragments:
         feed(fragment)
         plain()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def feed_every_fragment(fragments: list[str]) -> float:
     """The structure was handed out once and is live: the value is there after every fragment."""
+    start = clock()
     feed = Preview().feed
-    start = time.perf_counter()
     for fragment in fragments:
         feed(fragment)
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def changes_at_every_fragment(fragments: list[str]) -> float:
+    start = clock()
     preview = Preview()
-    start = time.perf_counter()
     for fragment in fragments:
         preview.feed(fragment)
         preview.changes()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def look_60_times_a_second(fragments: list[str]) -> float:
+    start = clock()
     preview = Preview()
     feed, plain = preview.feed, preview.value.plain
     waiting: list[str] = []
     wait = waiting.append
-    start = time.perf_counter()
     for at in range(0, len(fragments), LOOK):
         for fragment in fragments[at : at + LOOK]:
             wait(fragment)
         feed("".join(waiting))
         waiting.clear()
         plain()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def floor(fragments: list[str]) -> float:
     """No preview at all: append each fragment, join, one parse."""
+    start = clock()
     parts: list[str] = []
     append = parts.append
-    start = time.perf_counter()
     for fragment in fragments:
         append(fragment)
     json.loads("".join(parts))
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def anew(parse: Callable[[Any], Any], samples: int, *, as_bytes: bool) -> Measure:
-    """A parser that starts anew at each fragment: append the fragment, parse the whole.
+def parse_bytes(parse: Callable[[bytes], Any], fragments: list[str], before: str) -> float:
+    """Append each fragment to what came before, parse the whole: for parsers that take bytes.
+
+    A `ValueError` means that there is nothing to show. A `with` to pass over it would cost as much
+    as parsing a short text does.
+    """
+    text = before.encode()
+    start = clock()
+    for fragment in fragments:
+        text += fragment.encode()
+        try:  # noqa: SIM105
+            parse(text)
+        except ValueError:
+            pass
+    return clock() - start
+
+
+def parse_text(parse: Callable[[str], Any], fragments: list[str], before: str) -> float:
+    """The same for parsers that take strings."""
+    text = before
+    start = clock()
+    for fragment in fragments:
+        text += fragment
+        try:  # noqa: SIM105
+            parse(text)
+        except ValueError:
+            pass
+    return clock() - start
+
+
+def anew(run: Callable[[list[str], str], float], samples: int, block: int) -> Measure:
+    """A parser that starts anew at each fragment.
 
     Args:
-        parse: The parser; a `ValueError` means that it has nothing to show.
-        samples: At how many fragments it is measured at most, a tenth of them where there are tens
-            of thousands. The mean is taken for all.
-        as_bytes: Whether it takes bytes.
+        run: Takes fragments and the text before them, gives the seconds for them.
+        samples: At how many fragments it is measured, at 64 where there are tens of thousands. The
+            mean is taken for all. Documents of up to twice as many are measured whole.
+        block: How many of them are measured together, so that the clock does not count.
     """
 
     def measure(fragments: list[str]) -> float:
-        some = samples if len(fragments) < 10_000 else max(8, samples // 10)
-        step = max(1, len(fragments) // some)
-        empty: Any = b"" if as_bytes else ""
-        text = empty
-        spent, taken = 0.0, 0
-        for at in range(0, len(fragments), step):
-            fragment = fragments[at]
-            if step > 1:
-                with suppress(ValueError):
-                    parse(text)  # as warm as the parser of the fragment before would leave it
-            start = time.perf_counter()
-            text += fragment.encode() if as_bytes else fragment
-            with suppress(ValueError):
-                parse(text)
-            spent += time.perf_counter() - start
-            taken += 1
-            skipped = "".join(fragments[at + 1 : at + step])
-            text += skipped.encode() if as_bytes else skipped
-        return spent / taken * len(fragments)
+        count = len(fragments)
+        if count <= 2 * samples:
+            return run(fragments, "")
+        blocks = samples // block if count < 10_000 else 8
+        spent = 0.0
+        for place in range(blocks):
+            at = (2 * place + 1) * count // (2 * blocks) - block // 2
+            before = "".join(fragments[:at])
+            run([""], before)  # as warm as the fragment before would leave the parser
+            spent += run(fragments[at : at + block], before)
+        return spent / (blocks * block) * count
 
     return measure
 
@@ -261,9 +289,9 @@ def jsonriver(parse: Callable[[AsyncIterator[str]], AsyncIterator[Any]]) -> Meas
             async for _ in parse(stream()):
                 pass
 
-        start = time.perf_counter()
+        start = clock()
         asyncio.run(consume())
-        return time.perf_counter() - start
+        return clock() - start
 
     return measure
 
@@ -278,11 +306,11 @@ class Peer:
 
 
 def fast(parse: Callable[[Any], Any]) -> Measure:
-    return anew(parse, 400, as_bytes=True)
+    return anew(partial(parse_bytes, parse), samples=400, block=8)
 
 
 def slow(parse: Callable[[Any], Any]) -> Measure:
-    return anew(parse, 8, as_bytes=False)
+    return anew(partial(parse_text, parse), samples=8, block=1)
 
 
 def peers(*, quick: bool) -> Iterator[Peer]:
@@ -327,33 +355,32 @@ class Row:
 def measure(shape: str, size: int, length: int, others: list[Peer]) -> Row:
     """Measure everything turn about, often for small documents, a few times for large ones."""
     fragments = cut(SHAPES[shape](size), length)
-    ours: dict[str, Measure] = {
+    runs: dict[str, Measure] = {
         "look": look_at_every_fragment,
         "feed": feed_every_fragment,
         "changes": changes_at_every_fragment,
         "60 looks": look_60_times_a_second,
         "floor": floor,
     }
-    times: dict[str, list[float]] = {name: [] for name in ours}
-    peer_times: dict[str, list[float]] = {p.name: [] for p in others if size <= p.largest}
-    for turn in range(max(3, min(200, 500_000 // size))):
-        for name, run in ours.items():
-            times[name].append(run(fragments))
-        for peer in others:
-            if peer.name in peer_times and (peer.name == "jiter" or turn < 3):
-                peer_times[peer.name].append(peer.measure(fragments))
+    peers = {peer.name: peer.measure for peer in others if size <= peer.largest}
+    times = measuring.turn_about(
+        {name: partial(run, fragments) for name, run in (runs | peers).items()},
+        seconds=SECONDS,
+        most=200,
+        slow=[name for name in peers if name != "jiter"],
+    )
 
-    def ratio(over: list[float], under: list[float]) -> float:
-        return statistics.median(a / b for a, b in zip(over, under, strict=False))
+    def ratio(over: str, under: str) -> float:
+        return measuring.ratio(times[over], times[under]).median
 
     ratios = {
-        "jiter/feed": ratio(peer_times["jiter"], times["feed"]),
-        "look/floor": ratio(times["look"], times["floor"]),
-        "feed/floor": ratio(times["feed"], times["floor"]),
-        "60/floor": ratio(times["60 looks"], times["floor"]),
-        "changes/look": ratio(times["changes"], times["look"]),
+        "jiter/feed": ratio("jiter", "feed"),
+        "look/floor": ratio("look", "floor"),
+        "feed/floor": ratio("feed", "floor"),
+        "60/floor": ratio("60 looks", "floor"),
+        "changes/look": ratio("changes", "look"),
     }
-    ratios |= {f"{name}/look": ratio(spent, times["look"]) for name, spent in peer_times.items()}
+    ratios |= {f"{name}/look": ratio(name, "look") for name in peers}
     each = statistics.median(times["look"]) / len(fragments) * 1e9
     return Row(shape, size, length, each, ratios)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -72,8 +71,3 @@ CANCELLATIONS: Final[Mapping[str, tuple[str, Callable[..., Awaitable[None]]]]] =
 
 asyncio delivers a cancellation once; a scope of anyio or trio delivers it again at every wait.
 """
-
-
-def loaded(module: str) -> bool:
-    """Whether a module is loaded in this process."""
-    return module in sys.modules

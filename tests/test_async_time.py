@@ -179,3 +179,25 @@ def test_a_clock_is_watched_no_longer_than_its_turn(loop: str) -> None:
     clock.advance(1000)
     assert turn.verdict == "dispatch"
     assert clock._watchers == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_silence_is_told_live(loop: str) -> None:
+    """By a clock that runs by itself: again and again while it lasts, then the limit."""
+
+    async def stream() -> AsyncIterator[Any]:
+        for native in (START, *OPEN):
+            yield native
+        await anyio.sleep_forever()
+
+    async def main() -> list[Event]:
+        idle = Idle(in_call=0.5, quiet=0.1)
+        turn = AsyncTurn(stream(), tools=None, idle_timeout=idle, raises=False)
+        async with turn:
+            return [event async for event in turn]
+
+    events = run(loop, main)
+    told = [event.seconds for event in events if isinstance(event, StreamQuiet)]
+    assert len(told) >= 2
+    assert told == sorted(told)
+    assert isinstance(events[-1], CallSettled)

@@ -20,8 +20,8 @@ from finalcall import Cause, Dispatchable, Failed, SchemaError, settle
 from finalcall.cli import demo, main
 from finalcall.cli.scenes import SCENES, TOOLS, Scene
 from finalcall.cli.screen import LiveScreen, PlainScreen, open_screen
-from finalcall.cli.texts import NOT_RUN, final_line
 from finalcall.testing.steps import Send
+from finalcall.texts import final_line
 from finalcall.wire.decoder import Decoder
 
 BY_NAME = {scene.name: scene for scene in SCENES}
@@ -264,14 +264,6 @@ def test_a_plain_screen_writes_a_growing_row_once() -> None:
         "label: 3 characters",
         "label: done",
     ]
-
-
-def test_every_cause_has_a_text() -> None:
-    """A person is told of every cause that the call did not run, in words of its own."""
-    assert set(NOT_RUN) == set(Cause)
-    assert len(set(NOT_RUN.values())) == len(Cause)
-    unsaid = [cause for cause, text in NOT_RUN.items() if not text.startswith("not run (")]
-    assert unsaid == [Cause.CANCELLED]
 
 
 @pytest.mark.parametrize("name", ["clean", "ceiling", "wrong-priority", "malformed"])

@@ -145,3 +145,69 @@ def test_seconds_are_a_number() -> None:
     """A string from a configuration file is named, not compared."""
     with pytest.raises(TypeError, match="of type str; expected seconds"):
         Idle.of("10")  # type: ignore[arg-type]
+
+
+def test_bytes_reset_silence_and_not_progress() -> None:
+    """They say that the line is alive, and nothing of the model."""
+    clocks = Clocks(Idle(between=20, progress=50, quiet=5))
+    clocks.phase = Phase.BETWEEN
+    assert clocks.waited(7.0) == 0.0
+    clocks.wait(0.0)
+    clocks.heard(-1.0)  # before the wait began
+    assert clocks.deadline(hard=True) == 20.0
+    assert clocks.expired(15.0) is Alarm.QUIET
+    clocks.heard(15.0)
+    assert clocks.waited(16.0) == 1.0
+    assert clocks.waited(16.0, Alarm.STALLED) == 16.0
+    assert clocks.deadline(hard=True) == 35.0
+    assert clocks.deadline() == 20.0
+    clocks.heard(34.0)
+    assert clocks.deadline(hard=True) == 50.0
+    assert clocks.expired(50.0) is Alarm.STALLED
+
+
+def test_who_looks_late_is_told_of_a_silence_once() -> None:
+    """And again at the next multiple."""
+    clocks = Clocks(IDLE)
+    clocks.phase = Phase.IN_CALL
+    clocks.wait(0.0)
+    assert clocks.expired(17.0) is Alarm.QUIET
+    assert clocks.expired(17.0) is None
+    assert clocks.deadline() == 20.0
+
+
+def test_a_silence_that_was_never_told_is_told_before_its_limit() -> None:
+    """Who could not be interrupted acts at the moment at which it was due, then at the limit's."""
+    clocks = Clocks(IDLE)
+    clocks.phase = Phase.BETWEEN
+    assert clocks.moment(3.0) == 3.0
+    clocks.wait(0.0)
+    assert clocks.moment(12.0) == 12.0
+    assert clocks.moment(400.0) == 5.0
+    assert clocks.expired(5.0) is Alarm.QUIET
+    assert clocks.moment(400.0) == 400.0
+    clocks.phase = Phase.STOPPED
+    assert clocks.moment(400.0) == 400.0
+
+
+def test_after_a_stop_reason_keep_alives_do_not_hold_the_message_open() -> None:
+    """They are no progress, and neither are bytes."""
+    clocks = Clocks(IDLE, after_stop=2.0)
+    clocks.phase = Phase.STOPPED
+    clocks.wait(0.0)
+    clocks.heard(1.0)
+    clocks.arrived(1.5, progress=False)
+    clocks.wait(1.5)
+    assert clocks.expired(1.9) is None
+    assert clocks.expired(2.0) is Alarm.AFTER_STOP
+
+
+def test_the_next_deadline_may_be_near_once_much_was_waited_in_vain() -> None:
+    """`slack` says from when on a timer must be told to look again."""
+    clocks = Clocks(IDLE)
+    assert clocks.slack == 98.0
+    clocks.arrived(50.0, progress=False)  # nobody waited
+    assert clocks.unproductive == 0.0
+    clocks.wait(50.0)
+    clocks.arrived(149.0, progress=False)
+    assert clocks.unproductive > clocks.slack

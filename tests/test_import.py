@@ -25,6 +25,7 @@ HEAVY = (
     "referencing",
     "xai_sdk",
 )
+LOOPS = ("anyio", "asyncio", "sniffio", "trio")
 OURS = ("finalcall.cli", "finalcall.preview", "finalcall.testing")
 
 
@@ -45,9 +46,9 @@ def loaded() -> set[str]:
     return loaded_by("import finalcall")
 
 
-@pytest.mark.parametrize("module", [*HEAVY, *OURS])
+@pytest.mark.parametrize("module", [*HEAVY, *LOOPS, *OURS])
 def test_importing_the_package_does_not_load(loaded: set[str], module: str) -> None:
-    """`import finalcall` loads no SDK, no validator, no display parser, no test kit, no command."""
+    """No SDK, no event loop, no validator, no display parser, no test kit, no command."""
     assert "finalcall.turn" in loaded
     assert module not in loaded
 
@@ -64,3 +65,20 @@ def test_the_command_line_loads_no_sdk() -> None:
     loaded = loaded_by("from finalcall.cli import main\nmain(['demo', '--list'])")
     assert "finalcall.cli.demo" in loaded
     assert "anthropic" not in loaded
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ("import asyncio\nasyncio.run(main())", {"asyncio", "finalcall.asyncio_reader"}),
+        ("import trio\ntrio.run(main)", {"trio", "sniffio", "finalcall.trio_reader"}),
+    ],
+)
+def test_an_asynchronous_turn_loads_only_the_loop_that_runs_it(
+    run: str, expected: set[str]
+) -> None:
+    """A program on one never loads the other, nor anything to tell them apart."""
+    turn = "async def main(): await finalcall.asettle([], tools=None, raises=False)"
+    loaded = loaded_by(f"import finalcall\n{turn}\n{run}")
+    readers = {"finalcall.asyncio_reader", "finalcall.trio_reader"}
+    assert loaded & {*LOOPS, *readers} == expected

@@ -69,8 +69,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]:
 
 def test_the_code_runs(server: ReplayServer) -> None:
     """Every Python block runs as it stands and prints what the README says it prints."""
-    assert documents.run(README) == 4
-    assert len(server.requests) == 3
+    assert documents.run(README) == 5
+    assert len(server.requests) == 4
 
 
 def test_the_problem_comes_first() -> None:

@@ -31,7 +31,7 @@ from finalcall import (
     Turn,
     hear,
 )
-from finalcall.testing import Pause, Pings, ReplayServer, Script, Send, Stall, Step
+from finalcall.testing import FakeClock, Pause, Pings, ReplayServer, Script, Send, Stall, Step
 from tests import messages
 from tests.gemini_chunks import call as gemini_call
 from tests.gemini_chunks import chunk as gemini_chunk
@@ -137,8 +137,14 @@ def run(client: Client, steps: Sequence[Step], idle: Idle, **options: Any) -> Tu
         with Turn(stream, tools=None, raises=False, idle_timeout=idle, **options) as turn:
             for _ in turn:
                 pass
-    assert [thread.name for thread in threading.enumerate() if "finalcall" in thread.name] == []
+        connection = stream.response.extensions["network_stream"].get_extra_info("socket")
+        assert connection.fileno() == -1  # closed
+        assert threads() == []
     return turn
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if "finalcall" in thread.name]
 
 
 def idle_of(turn: Turn) -> StreamIdle:
@@ -296,7 +302,7 @@ def test_a_hook_lets_the_turn_hear_and_wake_a_client_that_shows_no_response(name
             stream = open_stream(server.base_url, stack)
             with Turn(stream, tools=None, idle_timeout=idle, raises=False) as turn:
                 list(turn)
-            assert not any("finalcall" in thread.name for thread in threading.enumerate())
+            assert threads() == []
         assert turn.pacing == Pacing("thread", "bytes")
         assert idle_of(turn).cause is cause
 
@@ -309,7 +315,7 @@ def test_leaving_early_wakes_the_thread_of_a_client_with_a_hook() -> None:
         with Turn(open_stream(server.base_url, stack), tools=None) as turn:
             for _ in turn:
                 break
-        assert not any("finalcall" in thread.name for thread in threading.enumerate())
+        assert threads() == []
     assert turn.verdict == "fail"
 
 
@@ -335,3 +341,32 @@ def test_closing_in_another_thread_wakes_the_reader() -> None:
     assert [outcome.cause for outcome in turn.outcomes if isinstance(outcome, Failed)] == [
         Cause.CANCELLED
     ]
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_clock_that_is_moved_by_hand_wakes_a_real_read(name: str) -> None:
+    """Nothing waits for real, and no thread is made for a clock that tells by itself."""
+    client, clock = CLIENTS[name], FakeClock()
+    before = client.begun + client.in_call
+    seen: list[list[str]] = []
+
+    def move(turn: Turn) -> None:
+        while turn.stats.events < len(before) or not turn._settler.clocks.waiting:
+            threading.Event().wait(0.001)
+        seen.append(threads())
+        clock.advance(30.0)
+        clock.advance(400.0)
+
+    with (
+        ReplayServer(Script((*sends(before), Stall()))) as server,
+        client.connect(server.base_url) as connected,
+        Turn(client.open_stream(connected), tools=None, clock=clock, raises=False) as turn,
+    ):
+        mover = threading.Thread(target=move, args=(turn,))
+        mover.start()
+        events = list(turn)
+        mover.join()
+    assert seen == [[]]
+    assert [event.seconds for event in events if isinstance(event, StreamQuiet)] == [10.0]
+    error = idle_of(turn)
+    assert (error.cause, error.seconds, error.events) == (Cause.IDLE, 430.0, len(before))

@@ -118,24 +118,25 @@ def test_a_limit_that_has_nearly_passed_is_looked_at_again() -> None:
     assert looked == [True]
 
 
-def test_a_source_whose_turn_keeps_time_elsewhere_is_not_watched() -> None:
-    """Its clocks never run: no thread is started for them."""
-    near, far = socket.socketpair()
-    seen: list[list[str]] = []
-
-    def natives() -> Iterator[Any]:
-        seen.append(threads())
-        yield 1
-
-    with near, far:
-        told = Waiting(Clocks(), lambda: 0.0)
-        source = DirectSource(natives, lambda: None, told, connection=Connection(object(), near))
-        assert source.get() == 1
-        source.close()
-        far.setblocking(False)
-        with pytest.raises(BlockingIOError):  # nobody reads, so nobody had to be woken
-            far.recv(1)
-    assert seen == [[]]
+def test_only_a_read_is_woken_by_closing() -> None:
+    """A turn that waits for nothing leaves the connection to whoever closes the stream."""
+    for reading in (False, True):
+        near, far = socket.socketpair()
+        with near, far:
+            connection = Connection(object(), near)
+            told = waiting()
+            source = DirectSource(lambda: iter([1]), lambda: None, told, connection=connection)
+            assert source.get() == 1
+            told.clocks.arrived(0.0, progress=True)
+            if reading:
+                told.clocks.wait(0.0)
+            source.close()
+            near.setblocking(False)
+            if reading:
+                assert near.recv(1) == b""
+            else:
+                with pytest.raises(BlockingIOError):
+                    near.recv(1)
 
 
 # Read by a thread

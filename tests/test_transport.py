@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from finalcall.hooks import ahear, hear, listen
-from finalcall.testing import ReplayServer, Script, Send
+from finalcall.testing import Pause, ReplayServer, Script, Send
 from finalcall.transport import connection_of, tap
 from tests.messages import CLEAN, to_sse
 
@@ -158,7 +158,15 @@ async def test_an_iterator_that_cannot_be_closed_is_read_all_the_same() -> None:
         SimpleNamespace(stream=[b"x"], is_stream_consumed=False),
         httpx.Response(200, content=b"read already"),
     ],
-    ids=str,
+    ids=[
+        "a bare object",
+        "a list",
+        "no response",
+        "no bytes",
+        "read",
+        "begun unseen",
+        "read already",
+    ],
 )
 def test_what_has_no_bytes_to_hear_is_left_alone(stream: Any) -> None:
     """A list, a stream without a response, a body that is nobody's, one that was begun."""
@@ -219,6 +227,30 @@ def test_a_connection_that_was_given_back_is_not_shut_down() -> None:
         connection.shut_down()
         near.send(b"still open")
         assert far.recv(100) == b"still open"
+
+
+@LIBRARIES
+def test_the_transports_own_limit_is_read_once_for_a_body(library: Any) -> None:
+    """Set before the body is read it holds; set later it does nothing: it cannot follow a turn."""
+    steps = (Send(b"a"), Pause(0.2), Send(b"b"))
+
+    def read(limit_at: str) -> bytes:
+        body = b""
+        with (
+            ReplayServer(Script(steps)) as server,
+            library.Client(timeout=30) as client,
+            client.stream("POST", server.base_url) as response,
+        ):
+            limits = response.request.extensions["timeout"]
+            limits["read"] = 0.05 if limit_at == "start" else 30
+            for chunk in response.iter_bytes():
+                body += chunk
+                limits["read"] = 0.05
+        return body
+
+    with pytest.raises(library.ReadTimeout):
+        read("start")
+    assert read("first chunk") == b"ab"
 
 
 # Hooks

@@ -35,7 +35,8 @@ class AsyncTurn(SettledTurn):
     is left by `break` without that block leaves both to the event loop, which does it once the
     turn is garbage (trio with a `ResourceWarning`) and at the latest at its own end.
 
-    It runs under asyncio and under trio, whichever runs the task that iterates it.
+    It runs under asyncio and under trio, whichever runs the task that iterates it. Give it
+    `clock=trio.current_time` where a test's `MockClock` moves the time of trio.
 
     Args:
         stream: An SDK's async stream, an awaitable or async context manager of one, an async
@@ -154,25 +155,32 @@ class AsyncTurn(SettledTurn):
 async def _events(
     settler: Settler, reader: Reader, clock: Clock, *, told: list[Event], raises: bool
 ) -> AsyncGenerator[Event, None]:
-    arrived, take, feed = reader.arrived, reader.arrived.popleft, settler.feed
+    feed = settler.feed
     try:
         for event in told:
             yield event
-        while settler.ending is None:
-            if arrived:
-                events = feed(take(), clock())
+        ending = settler.ending
+        while ending is None:
+            try:
+                natives = await reader.take()
+            except Exhausted:
+                events = settler.end()
+            except Overdue:
+                events = _told_late(settler, clock())
+            except Exception as error:
+                events = settler.end(cause_of(error), error)
             else:
-                try:
-                    await reader.wait()
-                    continue
-                except Exhausted:
-                    events = settler.end()
-                except Overdue:
-                    events = _told_late(settler, clock())
-                except Exception as error:
-                    events = settler.end(cause_of(error), error)
+                for native in natives:
+                    for event in feed(native, clock()):
+                        yield event
+                    ending = settler.ending
+                    if ending is not None:
+                        break
+                natives.clear()  # nothing that was read is kept while the turn waits for more
+                continue
             for event in events:
                 yield event
+            ending = settler.ending
     except GeneratorExit:
         _settle_open(settler, None)
         raise

@@ -10,6 +10,25 @@ from typing import Any, ClassVar, final
 
 
 @final
+class _Signal:
+    """What `asyncio.Event` is for one task that waits once, in a tenth of the memory."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._future = loop.create_future()
+
+    def set(self) -> None:
+        """Let who waits go on."""
+        if not self._future.done():
+            self._future.set_result(None)
+
+    async def wait(self) -> None:
+        """Wait until it is set."""
+        await self._future
+
+
+@final
 class AsyncioTask:
     """The reading task of one turn. `ReadingTask` says what its methods do.
 
@@ -40,9 +59,9 @@ class AsyncioTask:
             self._timer.cancel()
         self._timer = self._loop.call_later(seconds, self._look)
 
-    def signal(self) -> asyncio.Event:
-        """A new event."""
-        return asyncio.Event()
+    def signal(self) -> _Signal:
+        """A new signal."""
+        return _Signal(self._loop)
 
     def call_soon(self, call: Callable[[], object]) -> None:
         """Call it in the loop; a loop that is closed has nobody who listens."""

@@ -54,22 +54,23 @@ class DirectSource:
 
     def get(self) -> Any:
         """The next native event; only a hard deadline ends the wait."""
-        clocks, watch = self._clocks, self._watch
+        clocks = self._clocks
         if clocks.unproductive > clocks.slack:
-            watch.look_again()
-        native: Any = None
-        failure: Exception | None = None
+            self._watch.look_again()
+        failure: Exception
         try:
             native = self._advance()
         except StopIteration:
             failure = Exhausted()
         except Exception as error:
             failure = error
-        if watch.passed:
-            self._act_on_deadline(native, failure)
-        if failure is not None:
-            raise failure
-        return native
+        else:
+            if self._watch.passed:
+                self._act_on_deadline(native, None)
+            return native
+        if self._watch.passed:
+            self._act_on_deadline(None, failure)
+        raise failure
 
     def _begin(self) -> Any:
         self._advance = iter(self._iterate()).__next__

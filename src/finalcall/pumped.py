@@ -18,7 +18,7 @@ from finalcall.pacing import Pacing
 from finalcall.transport import Connection, connection_of, tap
 from finalcall.waiting import Exhausted, Waiting
 
-_PARTING: Final = 1.0
+_PARTING: Final = 2.0
 """Seconds to wait for a thread that was woken; one that does not end by then is let go."""
 
 

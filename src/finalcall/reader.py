@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import inspect
 import sys
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final, Protocol, final
@@ -95,16 +94,31 @@ class Reader:
         waiting: What the source must know of time.
 
     Attributes:
-        arrived: Native events that nobody has taken yet.
         pacing: How the turn waits, as far as it is known.
     """
 
+    __slots__ = (
+        "_ahead",
+        "_armed",
+        "_arrival",
+        "_arrived",
+        "_closed",
+        "_ended",
+        "_moved",
+        "_room",
+        "_stream",
+        "_task",
+        "_time",
+        "_unwatch",
+        "pacing",
+    )
+
     def __init__(self, stream: Any, waiting: Waiting) -> None:
-        self.arrived: Final[deque[Any]] = deque()
         self.pacing = Pacing("task", "events")
         self._stream = stream
         self._time = waiting
         self._task: ReadingTask | None = None
+        self._arrived: list[Any] = []
         self._ended: BaseException | None = None
         self._arrival: Signal | None = None
         self._room: Signal | None = None
@@ -121,14 +135,20 @@ class Reader:
         """Whether reading has begun."""
         return self._task is not None
 
-    async def wait(self) -> None:
-        """Wait until there is something in `arrived`, which is empty.
+    async def take(self) -> list[Any]:
+        """All native events that have arrived; waits where there are none.
 
         Raises:
             Overdue: A deadline of the turn's clocks passed; waiting can go on.
             Exhausted: There is nothing more.
             BaseException: What the stream raised.
         """
+        if not self._arrived:
+            await self._wait()
+        natives, self._arrived = self._arrived, []
+        return natives
+
+    async def _wait(self) -> None:
         if self._ended is not None:
             raise self._ended
         clocks = self._time.clocks
@@ -144,11 +164,11 @@ class Reader:
                 await arrival.wait()
             finally:
                 self._arrival = None
-            if self._moved or not (self.arrived or self._ended):
+            if self._moved or not (self._arrived or self._ended):
                 self._moved = False
                 if self._time.left() <= 0:
                     raise Overdue
-            if self.arrived:
+            if self._arrived:
                 return
             if self._ended is not None:
                 raise self._ended
@@ -227,22 +247,18 @@ class Reader:
         else:
             iterator = iterate()
         try:
-            await self._take_all(iterator, task)
+            async for native in iterator:
+                self._arrived.append(native)
+                if self._arrival is not None:
+                    self._notify()
+                if len(self._arrived) >= self._ahead:
+                    await self._pause(task)
+                    if self._closed:
+                        break
         finally:
             await _close(iterator, task)
             if iterator is not stream:
                 await _close(stream, task)
-
-    async def _take_all(self, iterator: AsyncIterator[Any], task: ReadingTask) -> None:
-        arrived = self.arrived
-        async for native in iterator:
-            arrived.append(native)
-            if self._arrival is not None:
-                self._notify()
-            if len(arrived) >= self._ahead:
-                await self._pause(task)
-                if self._closed:
-                    return
 
     async def _pause(self, task: ReadingTask) -> None:
         """Until the turn has taken all that arrived and waits for more."""

@@ -41,7 +41,7 @@ class Watch:
         clock = self._waiting.clock
         if isinstance(clock, MovedClock):
             self._unwatch = watch(clock, self._look)
-        elif self._wake is not None and self._waiting.clocks.waiting:
+        elif self._wake is not None:
             self._thread = threading.Thread(
                 target=self._run, name="finalcall-idle-limit", daemon=True
             )

@@ -18,7 +18,6 @@ from typing import Any, Final, TextIO, final
 from finalcall.aio import AsyncTurn
 from finalcall.cli.scenes import SCENES, TOOLS, TYPING_PAUSE, Scene
 from finalcall.cli.screen import Screen, Style, open_screen
-from finalcall.cli.texts import final_line
 from finalcall.events import (
     ArgumentsDelta,
     CallAnnounced,
@@ -30,6 +29,7 @@ from finalcall.events import (
 )
 from finalcall.outcomes import Dispatchable, Failed, Outcome, SchemaError
 from finalcall.testing import ReplayServer
+from finalcall.texts import final_line, printable
 from finalcall.turn import SettledTurn, Turn
 
 _TAIL: Final = 48
@@ -195,7 +195,7 @@ class Narrator:
                 self.pieces += 1
                 tail = self._tails[call.key] = (self._tails.get(call.key, "") + text)[-_TAIL:]
                 line = f"◌ {call.name} — preparing, {call.size} characters"
-                self._screen.grow(call.key, line, "faint", passing=f"  …{_printable(tail)}")
+                self._screen.grow(call.key, line, "faint", passing=f"  …{printable(tail)}")
             case StreamQuiet(seconds):
                 self._screen.put("quiet", f"still waiting, {seconds:.0f} s", "faint")
             case MessageStopped(stop_reason):
@@ -217,11 +217,6 @@ class Narrator:
         if raised:
             self._screen.put("raised", f"raised, after every call had settled: {raised}")
         self._screen.put("verdict", f"verdict: {turn.verdict}")
-
-
-def _printable(text: str) -> str:
-    """Text that cannot move a cursor or ring a bell."""
-    return "".join(character if character.isprintable() else "·" for character in text)
 
 
 def _request() -> dict[str, Any]:

@@ -242,7 +242,7 @@ SCENES: Final[tuple[Scene, ...]] = (
         about="a well-formed call whose priority is no member of the enum",
         events=(*_PREAMBLE, *_call(_ticket(priority="P1")), *_end("tool_use")),
         settles=("SchemaError (enum)",),
-        lines=("⊘ create_ticket — not run (to be corrected)",),
+        lines=("⊘ create_ticket — not run (the request was invalid)",),
         verdict="correct",
     ),
     Scene(

@@ -42,6 +42,9 @@ _OPEN_ARRAY: Final = Step.OPEN_ARRAY
 _CLOSE: Final = Step.CLOSE
 _LEAVE_MASKED: Final = Step.LEAVE_MASKED
 
+_ROW: Final = cast("Any", dict)
+"""How a row is told from what is to be done: `type(entry)`, half the price of its `__class__`."""
+
 _SCALAR_STARTS: Final = frozenset("-0123456789tfn")
 _scan: Final = make_scanner(cast("Any", DECODER))
 
@@ -153,14 +156,27 @@ class Reader:
     def _end_string(self, text: str, place: Any, string: str) -> Any:
         """Read a fragment in which the open string ends, or the text becomes malformed.
 
+        Args:
+            text: The fragment.
+            place: The container whose last string is open.
+            string: That string so far.
+
         Returns:
             The container whose last string is open now; None where none is, or the text is frozen.
         """
         piece, _, rest = text.partition('"')
-        if "\\" in piece or not piece.isprintable():
-            return self._read_pieces(text, place, string)
-        self.row = self._close_string(place, string + piece)
-        return self._read_between(rest)
+        if "\\" not in piece and piece.isprintable():
+            self.row = self._close_string(place, string + piece)
+            return self._read_between(rest)
+        if text is RESTART:
+            return self._begin()
+        pieces, self._held, broken = split_pieces(text, in_string=True)
+        string += pieces.pop(0)
+        if not pieces:
+            place[self._slot] = string
+            return self._freeze()
+        self.row = self._close_string(place, string)
+        return self._read_pieces(pieces, None, broken)
 
     def _close_string(self, place: Any, string: str) -> Row:
         """Put the string that was open at its place, whole, and say what may follow it."""
@@ -171,68 +187,35 @@ class Reader:
         return self._after
 
     def _read_between(self, text: str) -> Any:
-        """Read text that begins between strings; returns as `_end_string()` does.
-
-        A short fragment has one quote at most, and one `partition` costs half of what a list does.
-        """
+        """Read text that begins between strings; returns as `_end_string()` does."""
         row: Any = self.row
-        if '"' in text:
-            gap, _, piece = text.partition('"')
-            if '"' in piece or "\\" in piece or not piece.isprintable():
-                return self._read_pieces(text, None, "")
-            opened = row[OPENS].get(gap) or self._open_after(row, gap)
-            if opened is None:
-                return self._begin() if text is RESTART else self._freeze()
-            return self._open_string(opened, piece)
-        step = row.get(text)
-        if type(step) is not dict:
-            if row is START and self._take_whole(text):
-                return None
-            step = self._walk(row, text)
-        self.row = step
-        return None
+        if row is START and self._take_whole(text):
+            return None
+        if '"' not in text:
+            step = row.get(text)
+            self.row = step if type(step) is _ROW else self._walk(row, text)
+            return None
+        gap, _, piece = text.partition('"')
+        opened = row[OPENS].get(gap) or self._open_after(row, gap)
+        if opened is None:
+            return self._begin() if text is RESTART else self._freeze()
+        if "\\" in piece or not piece.isprintable():
+            pieces, self._held, broken = split_pieces(piece, in_string=True)
+            return self._read_pieces(pieces, opened, broken)
+        if '"' in piece:
+            return self._read_pieces(piece.split('"'), opened, False)
+        return self._open_string(opened, piece)
 
-    def _open_string(self, opened: Step, piece: str) -> Any:
-        """Put the first characters of a string that stays open, and give its container."""
-        place: Any
-        if opened is _NAME:
-            place = self._name_cell
-            place[0] = piece
-            self._slot = 0
-        else:
-            place = self.container
-            self._slot = self._put(piece)
-        self.writing = place
-        return place
-
-    def _read_pieces(self, text: str, place: Any, string: str) -> Any:
-        """Read a fragment with many quotes, with rarer escapes, or with malformed text.
+    def _read_pieces(self, pieces: list[str], opened: Step | None, broken: bool) -> Any:
+        """Read the rest of a fragment with many quotes; returns as `_end_string()` does.
 
         Args:
-            text: The fragment.
-            place: The container whose last string is open; None where no string is.
-            string: That string so far.
-
-        Returns:
-            As `_end_string()`.
+            pieces: By turns inside and outside strings; the last one is open.
+            opened: What the string in the first piece is; None where it is outside strings.
+            broken: Whether the text is malformed where the pieces end.
         """
         row: Any = self.row
-        if text is RESTART:
-            return self._begin()
-        if row is FROZEN or (row is START and place is None and self._take_whole(text)):
-            return None
-        if "\\" not in text and text.isprintable():
-            pieces, broken = text.split('"'), False
-        else:
-            pieces, self._held, broken = split_pieces(text, in_string=place is not None)
-        if place is not None:
-            string += pieces.pop(0)
-            if not pieces:
-                place[self._slot] = string
-                return self._freeze()
-            row = self._close_string(place, string)
         last = pieces.pop()
-        opened: Step | None = None
         for piece in pieces:
             if opened is None:
                 opened = row[OPENS].get(piece) or self._open_after(row, piece)
@@ -241,13 +224,36 @@ class Reader:
                 continue
             if opened is _NAME:
                 row = self._take_name(piece)
+            elif self._after is AFTER_MEMBER:  # as `_put()` does, without a call for each piece
+                self.container[self._name] = piece
+                row = AFTER_MEMBER
             else:
-                self._put(piece)
+                self.container.append(piece)
                 row = self._after
             opened = None
         self.row = row
         place = self._open_string(opened, last) if opened else self._read_between(last)
         return self._freeze() if broken else place
+
+    def _open_string(self, opened: Step, piece: str) -> Any:
+        """Put the first characters of a string that stays open, and give its container."""
+        place: Any
+        slot: Any
+        if opened is _NAME:
+            slot = 0
+            place = self._name_cell
+            place[0] = piece
+        else:
+            place = self.container
+            if self._after is AFTER_MEMBER:
+                slot = self._name
+                place[slot] = piece
+            else:
+                slot = len(place)
+                place.append(piece)
+        self._slot = slot
+        self.writing = place
+        return place
 
     def _freeze(self) -> None:
         self.row = FROZEN
@@ -263,33 +269,25 @@ class Reader:
         return True
 
     def _open_after(self, row: Row, gap: str) -> Step | None:
-        """Read what stands before a quote, and say what the quote begins."""
+        """Read what stands before a quote, and say what the quote begins.
+
+        A member's number or literal is read in one go, if it is whole and followed as it must be.
+        """
         if row is BEFORE_COLON and len(gap) > 2 and gap[0] == ":":
             start = 2 if gap[1] == " " else 1
             if gap[start] in _SCALAR_STARTS:
-                end = self._take_scalar(gap, start)
-                if end:
+                try:
+                    value, end = _scan(gap, start)
+                except (StopIteration, ValueError):
+                    value, end = None, len(gap)
+                if end < len(gap) and gap[end] in self._after:
+                    self._put(value)
                     row = self._after
                     gap = gap[end:]
                     opened: Step | None = row[OPENS].get(gap)
                     if opened:
                         return opened
         return self._walk(row, gap).get('"')
-
-    def _take_scalar(self, gap: str, start: int) -> int:
-        """Read a member's number or literal in one go, if it is whole and followed as it must be.
-
-        Returns:
-            Where it ends; 0 where it needs a closer look.
-        """
-        try:
-            value, end = _scan(gap, start)
-        except (StopIteration, ValueError):
-            return 0
-        if gap[end : end + 1] not in self._after:
-            return 0
-        self._put(value)
-        return end
 
     def _take_name(self, name: str) -> Row:
         container = self.container
@@ -317,7 +315,7 @@ class Reader:
         try:
             for character in text:
                 step = row[character]
-                if type(step) is dict:  # the interpreter is quicker at `type()` than at `__class__`
+                if type(step) is _ROW:
                     row = step
                 elif type(step) is NumberPart:
                     self._number.append(character)
@@ -338,6 +336,7 @@ class Reader:
         if type(step) is Literal:
             self._put(step.value)
             return self._after
+        following: Any
         if step is _LEAVE_MASKED:
             self.container, self._after = self.outer.pop()
             following = self._after[character]
@@ -346,7 +345,7 @@ class Reader:
             value = step.reads("".join(self._number))
             self._number.clear()
             self._put(value)
-        return following if type(following) is dict else self._act(following, character)
+        return following if type(following) is _ROW else self._act(following, character)
 
     def _open(self, step: Step) -> Row:
         value: Any = {} if step is _OPEN_OBJECT else []

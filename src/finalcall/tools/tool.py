@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
@@ -69,6 +69,16 @@ class Tool:
     declaration: Declaration
     checker: Checker
     once: bool = False
+    fields: Mapping[str, str] | None = None
+
+    def label_of(self, field: str) -> str:
+        """What people call a property of the arguments: by the display, its title, or its name."""
+        if self.fields is not None and field in self.fields:
+            return self.fields[field]
+        properties = (self.schema or {}).get("properties")
+        described = properties.get(field) if is_object(properties) else None
+        title = described.get("title") if is_object(described) else None
+        return title if isinstance(title, str) and title else field
 
     def check(self, args: object) -> Check:
         """Judge arguments.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from finalcall.tools.tool import Check, Tool
 
 if TYPE_CHECKING:
+    from finalcall.tools.display import Display
     from finalcall.tools.shapes import Entry
 
 
@@ -25,7 +26,12 @@ class ToolSet:
     __slots__ = ("_entries", "_tools")
 
     def __init__(
-        self, tools: ToolsLike, *, fast: bool | None = None, once: Iterable[str] = ()
+        self,
+        tools: ToolsLike,
+        *,
+        fast: bool | None = None,
+        once: Iterable[str] = (),
+        display: Mapping[str, Display] | None = None,
     ) -> None:
         """Read and compile the tools.
 
@@ -37,10 +43,13 @@ class ToolSet:
             fast: Let `jsonschema-rs` decide: `None` if it is installed, else as said.
             once: The names of tools of which a call must not be dispatched twice in a user turn
                 (`Tool.once`). It changes nothing of what a provider is told.
+            display: By tool name, what people see of a tool where its schema does not say it: its
+                label, the fields to show and their order, and what must stay hidden.
 
         Raises:
             ValueError: An entry is in no known shape, a name comes twice, a schema is bad or
-                refers to something outside of it, `once` names no tool of the set.
+                refers to something outside of it, `once` or `display` names no tool of the set,
+                or `display` no property of its tool.
             TypeError: `tools` is neither a list nor a mapping, or `once` is a string.
         """
         from finalcall.tools.compiling import compile_tools, mark_once
@@ -48,6 +57,10 @@ class ToolSet:
         entries, compiled = compile_tools(tools, fast)
         self._entries: tuple[Entry, ...] = tuple(entries)
         self._tools: dict[str, Tool] = mark_once(compiled, once)
+        if display:
+            from finalcall.tools.display import apply_display
+
+            self._tools = apply_display(self._tools, display)
 
     @classmethod
     def of(cls, tools: ToolsLike | None) -> ToolSet | None:

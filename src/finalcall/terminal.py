@@ -1,0 +1,155 @@
+"""Draws blocks on a terminal: forms that fill in, then one line a call. Needs the extra `cli`.
+
+Where there is no terminal it writes plain lines. It asks blocks and changes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Self, final
+
+try:
+    from rich.console import Console, Group, RenderableType
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+except ImportError as error:
+    raise ImportError(
+        "finalcall.terminal draws with rich, which is not installed here; install it with "
+        "python -m pip install 'finalcall[cli]'"
+    ) from error
+
+from finalcall.block_states import BlockState
+from finalcall.blocks import Blocks
+from finalcall.call_block import BlockField, CallBlock
+from finalcall.texts import printable
+
+__all__ = ["TerminalBlocks"]
+
+REDRAW_SECONDS: Final = 0.05
+"""Between two redraws while arguments come in: as often as an eye can follow, and no more."""
+
+LONGEST_VALUE: Final = 60
+"""Characters of a value that a form shows: the last ones while it grows, then the first ones."""
+
+_STYLES: Final[Mapping[BlockState, str]] = {
+    BlockState.PREPARING: "dim",
+    BlockState.WAITING: "dim",
+    BlockState.READY: "green",
+    BlockState.RUNNING: "cyan",
+    BlockState.DONE: "green",
+    BlockState.FAILED: "red",
+    BlockState.UNKNOWN: "yellow",
+    BlockState.NOT_RUN: "red",
+    BlockState.CANCELLED: "red",
+    BlockState.SUPERSEDED: "dim",
+}
+
+_WITH_FORM: Final = frozenset(
+    {BlockState.PREPARING, BlockState.WAITING, BlockState.READY, BlockState.RUNNING}
+)
+"""The states in which the arguments are still of interest."""
+
+
+@final
+class TerminalBlocks:
+    """Shows blocks while its `with` block lasts, and leaves one line a call behind.
+
+    On a terminal everything is redrawn in place, and what the program prints meanwhile goes above.
+    Anywhere else, every new line of a block is written once, as plain text. `NO_COLOR` turns
+    colours off. Leaving the `with` block ends the blocks: see `Blocks.end`.
+
+    Args:
+        blocks: What to show. Somebody else applies the events, in the thread that has entered this.
+        console: Where to; standard output if left out.
+    """
+
+    def __init__(self, blocks: Blocks, *, console: Console | None = None) -> None:
+        self._blocks = blocks
+        self._console = Console() if console is None else console
+        self._live: Live | None = None
+        self._said: dict[int | None, str] = {}
+        self._drawn: tuple[str, ...] = ()
+        self._redraw_at = 0.0
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(console=self._console, auto_refresh=False)
+            self._live.start()
+        self._blocks.watch(self._changed)
+        self._changed(None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._blocks.end()
+        self._blocks.unwatch(self._changed)
+        if self._live is not None:
+            self._live.update(Group(*(self._line(block) for block in self._blocks)), refresh=True)
+            self._live.stop()
+
+    def _changed(self, _: CallBlock | None) -> None:
+        if self._live is None:
+            self._write()
+            return
+        quiet = self._blocks.quiet_line()
+        lines = tuple(block.line() for block in self._blocks)
+        told = lines if quiet is None else (*lines, quiet)
+        now = self._console.get_time()
+        if told != self._drawn or now >= self._redraw_at:
+            self._drawn = told
+            self._redraw_at = now + REDRAW_SECONDS
+            self._live.update(self._everything(quiet), refresh=True)
+
+    # A terminal
+
+    def _everything(self, quiet: str | None) -> Group:
+        rows: list[RenderableType] = []
+        for block in self._blocks:
+            rows.append(self._line(block))
+            fields = block.fields() if block.state in _WITH_FORM else []
+            if fields:
+                rows.append(self._form(fields))
+        if quiet is not None:
+            rows.append(self._text(quiet, "dim"))
+        return Group(*rows)
+
+    def _line(self, block: CallBlock) -> Text:
+        return self._text(block.line(), _STYLES[block.state])
+
+    def _form(self, fields: list[BlockField]) -> Table:
+        form = Table.grid(padding=(0, 1))
+        for field in fields:
+            label = self._text(f"    {printable(field.label)}", "dim")
+            form.add_row(label, self._text(_fitted(field)))
+        return form
+
+    def _text(self, text: str, style: str = "") -> Text:
+        return Text(self._encodable(text), style, no_wrap=True, overflow="ellipsis")
+
+    # Anything else
+
+    def _write(self) -> None:
+        """Write what is new. A block that takes the place of another one takes its line, too."""
+        told: dict[int | None, str] = {
+            place: block.line() for place, block in enumerate(self._blocks)
+        }
+        quiet = self._blocks.quiet_line()
+        if quiet is not None:
+            told[None] = quiet
+        for place, text in told.items():
+            if self._said.get(place) != text:
+                self._console.out(self._encodable(text), highlight=False)
+        self._said = told
+
+    def _encodable(self, text: str) -> str:
+        """Where the console's encoding lacks a sign, a question mark stands for it."""
+        encoding = self._console.encoding
+        return text.encode(encoding, "replace").decode(encoding)
+
+
+def _fitted(field: BlockField) -> str:
+    """A value on one line: while it grows, its end, for that is where something happens."""
+    value = printable(field.value)
+    if not field.whole:
+        return value[-LONGEST_VALUE:] + "…"
+    return value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + "…"

@@ -1,0 +1,97 @@
+"""What goes back after a failure, for every provider: always something that it accepts."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from finalcall import Dispatchable, Failed, SchemaError, Settler, ToolSet
+from finalcall.outcomes import Cause
+from finalcall.providers import PROVIDERS
+from finalcall.testing import Reply, Text
+
+TOOLS = ToolSet(
+    {
+        "create_ticket": {
+            "type": "object",
+            "properties": {"title": {"type": "string"}},
+            "required": ["title"],
+        }
+    }
+)
+GOOD = {"title": "x"}
+BAD = {"title": 3}
+
+SPOKEN = Reply().text("On it.").call("create_ticket", GOOD)
+SILENT = Reply().call("create_ticket", GOOD)
+MIXED = Reply().text("Two.").call("create_ticket", GOOD).call("create_ticket", BAD)
+BROKEN = Reply().call("create_ticket", GOOD).call("create_ticket", '{"title": "x"')
+
+Ends = Callable[[Settler], None]
+
+
+def ended(settler: Settler) -> None:
+    settler.end()
+
+
+def dropped(settler: Settler) -> None:
+    settler.end(Cause.DISCONNECTED)
+
+
+def cancelled(settler: Settler) -> None:
+    settler.end(Cause.CANCELLED)
+
+
+ENDINGS: dict[str, tuple[Reply, Ends]] = {
+    "abandoned": (SPOKEN.stop(None), dropped),
+    "abandoned without text": (SILENT.stop(None), dropped),
+    "ended early": (SPOKEN.stop(None), ended),
+    "cancelled": (SPOKEN.stop(None), cancelled),
+    "truncated": (SPOKEN.stop("truncated"), ended),
+    "truncated without text": (SILENT.stop("truncated"), ended),
+    "filtered": (SPOKEN.stop("filtered"), ended),
+    "refused": (SPOKEN.stop("refused"), ended),
+    "paused": (SPOKEN.stop("paused"), ended),
+    "nothing but text": (Reply().text("Well.").stop(None), dropped),
+    "uncorrectable": (Reply().text("On it.").call("create_ticket", BAD), ended),
+    "uncorrectable without text": (Reply().call("create_ticket", BAD), ended),
+    "a good sibling and an invalid one": (MIXED, ended),
+    "a good sibling and one that is no JSON": (BROKEN, ended),
+    "thinking": (Reply().thinking("Hm.").call("create_ticket", GOOD).stop(None), dropped),
+}
+WITH_WIRE = [name for name in PROVIDERS if name != "langchain"]
+
+
+def settled(provider: str, reply: Reply, end: Ends) -> Settler:
+    settler = Settler(tools=TOOLS, provider=provider)
+    for native in reply.to(provider):
+        settler.feed(native)
+    end(settler)
+    return settler
+
+
+@pytest.mark.parametrize("provider", WITH_WIRE)
+@pytest.mark.parametrize(("reply", "end"), ENDINGS.values(), ids=ENDINGS)
+def test_the_conversation_can_go_on(provider: str, reply: Reply, end: Ends) -> None:
+    """Every rule that the provider is known to hold messages to is kept, whatever failed."""
+    turn = settled(provider, reply, end)
+    ran = {outcome.key: "opened" for outcome in turn.outcomes if isinstance(outcome, Dispatchable)}
+    messages = turn.history(ran)
+    rules: Any = importlib.import_module(f"tests.history_rules.{provider.replace('-', '_')}")
+    assert rules.check(messages) == []
+    sent = repr(messages)
+    for outcome in turn.outcomes:
+        # Failed calls go; a sibling that ran keeps its call and its result.
+        if isinstance(outcome, Dispatchable):
+            assert "opened" in sent
+        elif isinstance(outcome, SchemaError):
+            assert "Invalid arguments" in sent
+        else:
+            assert isinstance(outcome, Failed)
+    if all(isinstance(outcome, Failed) for outcome in turn.outcomes):
+        assert "create_ticket" not in sent
+    words = "".join("".join(part.pieces) for part in reply.parts if isinstance(part, Text))
+    assert words in sent
