@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from benchmarks import measuring
 from finalcall.preview import Preview
 
 SIZES = (200, 500, 2_000, 20_000, 200_000, 2_000_000)
@@ -363,15 +362,21 @@ def measure(shape: str, size: int, length: int, others: list[Peer]) -> Row:
         "floor": floor,
     }
     peers = {peer.name: peer.measure for peer in others if size <= peer.largest}
-    times = measuring.turn_about(
-        {name: partial(run, fragments) for name, run in (runs | peers).items()},
-        seconds=SECONDS,
-        most=200,
-        slow=[name for name in peers if name != "jiter"],
-    )
+    names = [*runs, *peers]
+    times: dict[str, list[float]] = {name: [] for name in names}
+    chance = random.Random(6)
+    end = time.monotonic() + SECONDS
+    turn = 0
+    while turn < 3 or (turn < 200 and time.monotonic() < end):
+        chance.shuffle(names)  # for each leaves the caches warm or cold for the next
+        for name in names:
+            if name in runs or name == "jiter" or turn < 3:
+                times[name].append((runs | peers)[name](fragments))
+        turn += 1
 
     def ratio(over: str, under: str) -> float:
-        return measuring.ratio(times[over], times[under]).median
+        pairs = zip(times[over], times[under], strict=False)
+        return statistics.median(above / below for above, below in pairs)
 
     ratios = {
         "jiter/feed": ratio("jiter", "feed"),

@@ -14,7 +14,13 @@ import finalcall
 
 PACKAGE = Path(finalcall.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
-PUBLIC = ("finalcall", "finalcall.preview", "finalcall.testing", "finalcall.tools")
+PUBLIC = (
+    "finalcall",
+    "finalcall.observe",
+    "finalcall.preview",
+    "finalcall.testing",
+    "finalcall.tools",
+)
 """The modules that users import from."""
 
 MAX_LINES = 500

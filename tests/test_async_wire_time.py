@@ -116,7 +116,7 @@ SCENES: dict[str, tuple[Callable[[Dialect], list[Any]], Cause | None]] = {
         lambda d: [*sends(d.start), *slowly(d.reasoning), *sends([*d.open_call, *d.rest])],
         None,
     ),
-    "silence after the start": (lambda d: [*sends(d.start), Stall()], Cause.IDLE),
+    "silence outside": (lambda d: [*sends([*d.start, *d.reasoning[:2]]), Stall()], Cause.IDLE),
     "silence inside a call": (lambda d: [*sends([*d.start, *d.open_call]), Stall()], Cause.IDLE),
     "pings inside a call": (
         lambda d: [*sends([*d.start, *d.open_call]), Pings(0.04, d.ping)],

@@ -18,15 +18,17 @@ HEAVY = (
     "httpx2",
     "jsonschema",
     "jsonschema_rs",
+    "logging",
     "mistralai",
     "ollama",
     "openai",
+    "opentelemetry",
     "pydantic",
     "referencing",
     "xai_sdk",
 )
 LOOPS = ("anyio", "asyncio", "sniffio", "trio")
-OURS = ("finalcall.cli", "finalcall.preview", "finalcall.testing")
+OURS = ("finalcall.cli", "finalcall.observe", "finalcall.preview", "finalcall.testing")
 
 
 def loaded_by(code: str) -> set[str]:

@@ -203,6 +203,16 @@ def test_silence_after_keep_alives_is_silence(name: str, kind: str) -> None:
     assert len(error.open_calls) == 1
 
 
+@pytest.mark.parametrize(("name", "kind"), KEEP_ALIVES)
+def test_a_keep_alive_may_come_first(name: str, kind: str) -> None:
+    """Whatever the client makes of it, the stream is recognised by what follows."""
+    client = CLIENTS[name]
+    whole = [*client.begun, *client.in_call, *client.rest]
+    turn = run(client, sends([client.keep_alives[kind], *whole]), Idle())
+    assert turn.provider == name
+    assert turn.verdict == "dispatch"
+
+
 @pytest.mark.parametrize("name", CLIENTS)
 def test_reasoning_is_progress(name: str) -> None:
     """However long it goes on, neither clock fires."""

@@ -27,6 +27,8 @@ from finalcall import (
     Verdict,
 )
 from tests.messages import CLEAN, ERROR, TOOLS, call, message_start, stopped, text, to_sse
+from tests.responses_events import call as responses_call
+from tests.responses_events import created, ending
 
 
 def feed(events: list[Any], **options: Any) -> Settler:
@@ -84,6 +86,26 @@ def test_provider_overrides_recognition() -> None:
 def test_leading_nothing_is_skipped() -> None:
     """None before the first event says nothing."""
     assert feed([None, *CLEAN]).verdict == "dispatch"
+
+
+@pytest.mark.parametrize(
+    ("keep_alive", "events"),
+    [
+        ({"type": "ping"}, CLEAN),
+        ({"type": "keepalive", "sequence_number": 0}, [created(), *responses_call(), ending()]),
+        (b": keep-alive\n\n", to_sse(CLEAN)),
+        (b'data: {"type":"keepalive","sequence_number":0}\n\n', to_sse([created(), ending()])),
+    ],
+)
+def test_a_keep_alive_may_come_first(keep_alive: Any, events: Any) -> None:
+    """It is handed on, and whose stream it is shows later."""
+    settler = Settler(tools=None)
+    leading = settler.feed(keep_alive)
+    assert [type(event) for event in leading] == [Other] * len(leading)
+    for event in [events] if isinstance(events, bytes) else events:
+        settler.feed(event)
+    assert settler.ending is not None
+    assert settler.ending.clean
 
 
 def test_a_stream_of_nothing_ended_early() -> None:

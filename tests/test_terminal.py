@@ -14,17 +14,17 @@ import threading
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 import finalcall.terminal
-from finalcall import Cause, StreamQuiet, ToolSet, Turn
+from finalcall import Cause, Settler, StreamQuiet, ToolSet, Turn
 from finalcall.blocks import Blocks
 from finalcall.correction import run_turn
-from finalcall.events import CallSettled
 from finalcall.preview import Preview
 from finalcall.terminal import LONGEST_VALUE, REDRAW_SECONDS, TerminalBlocks
 from finalcall.testing import FakeClock
-from finalcall.texts import GERMAN
+from finalcall.texts import ENGLISH, GERMAN
 from finalcall.tools import Display
 from tests.messages import CLEAN, call, message_start, stopped
 from tests.test_blocks import ASKED, TICKET, WRONG_TICKET, model, reply
@@ -44,13 +44,15 @@ ARGUMENTS = '{"title": "Night run", "password": "S3NT1N3L", "body": "It stopped\
 class Screen:
     """A terminal, or a pipe, of which a test sees what it shows."""
 
-    def __init__(self, *, terminal: bool = True, encoding: str = "utf-8", **environ: str) -> None:
+    def __init__(
+        self, *, terminal: bool = True, encoding: str = "utf-8", width: int = 60, **environ: str
+    ) -> None:
         self.bytes = io.BytesIO()
         self.clock = FakeClock()
         self.console = Console(
             file=io.TextIOWrapper(self.bytes, encoding, write_through=True, newline=""),
             force_terminal=terminal,
-            width=60,
+            width=width,
             get_time=self.clock,
             _environ={"TERM": "xterm", **environ},
         )
@@ -103,20 +105,20 @@ def test_a_form_fills_in_and_leaves_a_line() -> None:
         ["◌ New ticket — preparing"],
         [
             "◌ New ticket — preparing",
-            "     Title     Night run",
-            "     password  •••…",
+            "    Title    Night run",
+            "    password •••…",
         ],
         [
             "◌ New ticket — preparing",
-            "     Title     Night run",
-            "     password  •••",
-            "     body      It stopped·halfway.",
+            "    Title    Night run",
+            "    password •••",
+            "    body     It stopped·halfway.",
         ],
         [
             "✓ New ticket — ready to run",
-            "     Title     Night run",
-            "     password  •••",
-            "     body      It stopped·halfway.",
+            "    Title    Night run",
+            "    password •••",
+            "    body     It stopped·halfway.",
         ],
         ["✓ New ticket — ready to run"],
     ]
@@ -133,26 +135,35 @@ def test_a_call_that_cannot_run_loses_its_form() -> None:
 def test_silence_is_told_below() -> None:
     """It says how long it has waited, and goes when something comes."""
     events = list(Turn(CLEAN, tools=TOOLS))
-    views = show(Screen(), [*events[:4], StreamQuiet(10.0), StreamQuiet(20.0), *events[4:]])
+    views = show(Screen(), [*events[:6], StreamQuiet(10.0), StreamQuiet(20.0), *events[6:]])
     quiet = [view[-1] for view in views if view and "waiting" in view[-1]]
     assert quiet == ["still waiting, 10 s", "still waiting, 20 s"]
     assert views[-1] == ["✓ New ticket — ready to run"]
 
 
-def test_growing_values_show_their_end_and_whole_ones_their_beginning() -> None:
-    """A long value takes one row, and something moves while it comes in."""
-    screen, body = Screen(), "".join(f"{number:03}" for number in range(60))
-    stream = [
-        message_start(),
-        *call(0, arguments=f'{{"body": "{body}", "title": "{body}'),
-        *stopped(),
-    ]
-    views = show(screen, Turn(stream, tools=TOOLS, preview=Preview))
-    (growing, whole) = (view for view in views if len(view) > 1 and "preparing" in view[0])
-    assert growing[1].startswith(f"     body  {body[:3]}") is False
-    assert whole[1].startswith(f"     body   {body[:40]}")
-    assert len(growing) == 2
-    assert LONGEST_VALUE == 60
+@pytest.mark.parametrize("width", [200, 60, 20, 5])
+@pytest.mark.parametrize("sign", ["x", "界"])
+def test_a_value_takes_one_row(width: int, sign: str) -> None:
+    """While it grows its end is shown, for something moves there; then its beginning."""
+    screen, body = Screen(width=width), f"first{sign * 100}last"
+    arguments = f'{{"body": "{body}", "title": "'
+    views = show(
+        screen,
+        Turn(
+            [message_start(), *call(0, arguments=arguments, stop=False)],
+            tools=TOOLS,
+            preview=Preview,
+            raises=False,
+        ),
+    )
+    assert all(cell_len(row) <= width for view in views for row in view)
+    assert {len(view) for view in views} <= {0, 1, 2, 3}
+    if width > 10:
+        growing, whole = (view[1] for view in views if len(view) > 1)
+        assert growing.endswith(f"{sign}…")
+        assert whole.startswith("    body  first"[: width - 4])
+        assert whole.endswith("…")
+        assert cell_len(whole) <= 11 + LONGEST_VALUE
 
 
 def test_growth_is_not_drawn_more_often_than_an_eye_can_follow() -> None:
@@ -165,7 +176,7 @@ def test_growth_is_not_drawn_more_often_than_an_eye_can_follow() -> None:
             before = len(screen.written)
             blocks.apply(event)
             if len(screen.written) > before:
-                drawn.append(len(blocks.__getitem__("toolu_1").fields()))
+                drawn.append(sum(len(block.fields()) for block in blocks))
     assert drawn == [0, 1]
 
 
@@ -201,7 +212,7 @@ def test_elsewhere_every_line_is_written_once(screen: Screen) -> None:
     """Plain lines as they become true, without forms or control characters."""
     events = list(Turn(CLEAN, tools=TOOLS, preview=Preview))
     quiet = [StreamQuiet(10.0), StreamQuiet(20.0)]
-    show(screen, [*events[:4], *quiet, events[4], *quiet[:1], *events[5:]])
+    show(screen, [*events[:9], *quiet, events[9], *quiet[:1], *events[10:]])
     assert screen.written.splitlines() == [
         "◌ New ticket — preparing",
         "still waiting, 10 s",
@@ -245,26 +256,27 @@ def test_what_a_model_writes_cannot_draw() -> None:
     """Neither markup nor control characters of a name or a value reach the terminal."""
     screen = Screen()
     arguments = '{"[red]x": "\\u001b[2J[bold]y"}'
-    stream = [message_start(), *call(0, arguments=arguments, name="[on red]\x1b[3J"), *stopped()]
+    stream = [message_start(), *call(0, arguments=arguments, name="[on red]\x1b[3J")]
     views = show(screen, Turn(stream, tools=TOOLS, preview=Preview, raises=False))
     assert "\x1b[2J" not in screen.written
     assert "\x1b[3J" not in screen.written
     assert [
         "◌ [on red]·[3J — preparing",
-        "     [red]x  ·[2J[bold]y",
+        "    [red]x ·[2J[bold]y",
     ] in views
 
 
-def test_every_cause_is_drawn() -> None:
+@pytest.mark.parametrize("cause", Cause)
+def test_every_cause_is_drawn(cause: Cause) -> None:
     """However a stream ends, the last row is the call's line."""
-    for cause in Cause:
-        screen, blocks = Screen(), Blocks(tools=TOOLS)
-        with TerminalBlocks(blocks, console=screen.console):
-            turn = Turn([message_start(), *call(0, stop=False)], tools=TOOLS, raises=False)
-            for event in turn:
-                if not isinstance(event, CallSettled):
-                    blocks.apply(event)
-        assert screen.rows == ["⊘ New ticket — cancelled"], cause
+    screen, blocks, settler = Screen(), Blocks(tools=TOOLS), Settler(tools=TOOLS)
+    with TerminalBlocks(blocks, console=screen.console):
+        for native in [message_start(), *call(0, stop=False)]:
+            for event in settler.feed(native):
+                blocks.apply(event)
+        for event in settler.end(cause):
+            blocks.apply(event)
+    assert screen.rows == [f"⊘ New ticket — {ENGLISH[cause]}"]
 
 
 def test_without_rich_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

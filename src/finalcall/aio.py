@@ -8,12 +8,12 @@ caller's: every call is settled, then it goes on.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from types import AsyncGeneratorType, TracebackType
 from typing import Any, Self, Unpack, cast, final
 
 from finalcall.checkpoints import provider_to_resume, replay
-from finalcall.clock import Clock
+from finalcall.clock import Clock, read
 from finalcall.events import Event
 from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
@@ -22,7 +22,7 @@ from finalcall.pacing import Pacing
 from finalcall.reader import Reader
 from finalcall.settler import Settler
 from finalcall.tools import ToolsLike
-from finalcall.turn import SettledTurn, TurnOptions
+from finalcall.turn import REST, SettledTurn, TurnOptions, leaves_rest
 from finalcall.waiting import Exhausted, Overdue, Waiting
 
 
@@ -137,7 +137,7 @@ class AsyncTurn(SettledTurn):
         # In another task the iteration may be running: it ends when its source is closed.
         if iteration is not None and not iteration.ag_running:
             await iteration.aclose()
-        _settle_open(self._settler, None)
+        _settle_open(self._settler, self._clock, None)
         await self._reader.close()
 
     async def __aenter__(self) -> Self:
@@ -160,37 +160,52 @@ async def _events(
         for event in told:
             yield event
         ending = settler.ending
+        unread: Iterator[Any] = iter(())
         while ending is None:
             try:
                 natives = await reader.take()
             except Exhausted:
-                events = settler.end()
+                events = settler.end(now=clock())
             except Overdue:
                 events = _told_late(settler, clock())
             except Exception as error:
-                events = settler.end(cause_of(error), error)
+                events = settler.end(cause_of(error), error, clock())
             else:
-                for native in natives:
+                unread = iter(natives)
+                for native in unread:
                     for event in feed(native, clock()):
                         yield event
                     ending = settler.ending
                     if ending is not None:
                         break
-                natives.clear()  # nothing that was read is kept while the turn waits for more
+                else:
+                    natives.clear()  # nothing that was read is kept while the turn waits for more
                 continue
             for event in events:
                 yield event
             ending = settler.ending
+        if leaves_rest(settler, clock):
+            await _read_rest(settler, reader, clock, unread)
     except GeneratorExit:
-        _settle_open(settler, None)
+        _settle_open(settler, clock, None)
         raise
     except BaseException as error:
-        _settle_open(settler, error)
+        _settle_open(settler, clock, error)
         raise
     finally:
         await reader.close()
     if raises and settler.error is not None:
         raise settler.error
+
+
+async def _read_rest(settler: Settler, reader: Reader, clock: Clock, unread: Iterator[Any]) -> None:
+    """Read what follows the message, for a moment, so that its connection can be used again."""
+    settler.clocks.wait_last(clock())
+    with contextlib.suppress(Exception):  # however it ends, the message was over before
+        for _ in range(REST):
+            for native in unread:
+                settler.feed(native)
+            unread = iter(await reader.take())
 
 
 def _told_late(settler: Settler, now: float) -> list[Event]:
@@ -206,6 +221,6 @@ async def _natives(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Any, N
                 yield event.native
 
 
-def _settle_open(settler: Settler, error: BaseException | None) -> None:
+def _settle_open(settler: Settler, clock: Clock, error: BaseException | None) -> None:
     if settler.ending is None:
-        settler.end(Cause.CANCELLED, error)
+        settler.end(Cause.CANCELLED, error, read(clock))

@@ -42,5 +42,17 @@ def watch(clock: Clock, moved: Callable[[], None]) -> Callable[[], None]:
     return clock.watch(moved) if isinstance(clock, MovedClock) else _nothing
 
 
+def read(clock: Clock) -> float | None:
+    """The time, or `None` where the clock has stopped: that of an event loop does with its loop.
+
+    Args:
+        clock: The turn's clock.
+    """
+    try:
+        return clock()
+    except Exception:  # whatever it raises: the turn is being thrown away, and only this is lost
+        return None
+
+
 def _nothing() -> None:
     return None

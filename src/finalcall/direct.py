@@ -72,6 +72,11 @@ class DirectSource:
             self._act_on_deadline(None, failure)
         raise failure
 
+    def message_ended(self) -> None:
+        """The bytes that are read just now end the message: only a moment is left for the rest."""
+        self._clocks.wait_last(self._waiting.clock())
+        self._watch.look_again()
+
     def _begin(self) -> Any:
         self._advance = iter(self._iterate()).__next__
         self._watch.start()

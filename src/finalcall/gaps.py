@@ -97,15 +97,26 @@ class PhaseGaps:
         brief: How many were below `BRIEF`.
         counts: How many others there were, by the index of their bucket in `BOUNDS`; those only
             that were hit, as most turns hit a few.
-        longest: The longest of these.
+        longest: The longest of these since the last mark.
     """
 
-    __slots__ = ("brief", "counts", "longest")
+    __slots__ = ("_before", "brief", "counts", "longest")
 
     def __init__(self) -> None:
         self.brief = 0
         self.counts: defaultdict[int, int] = defaultdict(int)
         self.longest = 0.0
+        self._before = 0.0
+
+    def mark(self) -> float:
+        """Begin a new stretch: `longest` is then of that one alone.
+
+        Returns:
+            The longest gap of the stretch that ends.
+        """
+        longest, self.longest = self.longest, 0.0
+        self._before = max(self._before, longest)
+        return longest
 
     def summary(self) -> GapSummary:
         """What was counted so far."""
@@ -113,7 +124,8 @@ class PhaseGaps:
         for bucket, number in self.counts.copy().items():
             counts[bucket] = number
         counts[0] += self.brief
-        return GapSummary(max(self.longest, BRIEF if self.brief else 0.0), tuple(counts))
+        longest = max(self.longest, self._before, BRIEF if self.brief else 0.0)
+        return GapSummary(longest, tuple(counts))
 
 
 @final

@@ -76,6 +76,14 @@ DEFAULT_IDLE: Final = Idle()
 AFTER_STOP: Final = 2.0
 """Seconds of silence after a stop reason that end the message where no end marker comes."""
 
+AFTER_END: Final = 0.05
+"""Seconds to wait for the end of the body after the end of the message.
+
+A client keeps its connection only where it has read that end: a few bytes, which a server sends
+with the message's last event or a moment after. A new connection with TLS costs about as much as
+this, so that to wait any longer for a server that never ends the body could save nothing.
+"""
+
 
 @final
 class Phase(enum.StrEnum):
@@ -160,7 +168,7 @@ class Clocks:
         self._silence = _or_never(idle.first)
         limits = (idle.first, idle.between, idle.in_call, idle.progress, idle.quiet, after_stop)
         self.shortest: Final = min(limit for limit in limits if limit is not None)
-        self.slack: Final = self._progress - self.shortest
+        self.slack = self._progress - self.shortest
         self.unproductive = 0.0
 
     @property
@@ -190,6 +198,13 @@ class Clocks:
         """The turn begins (or goes on) to wait for its source."""
         if self.since is None:
             self.since = now
+
+    def wait_last(self, now: float) -> None:
+        """The message is over: what the turn waits for from now on is bounded by `AFTER_END`."""
+        self.phase = Phase.STOPPED
+        self._after_stop = min(self._after_stop, AFTER_END)
+        self.since, self.unproductive = now, 0.0
+        self.slack = -math.inf
 
     def heard(self, now: float) -> None:
         """Bytes came, whatever they say: silence begins anew, and the wait goes on."""

@@ -15,6 +15,7 @@ from finalcall.results import Results
 from finalcall.retry import Retry, retry_of
 from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason, Verdict
+from finalcall.tools import ToolSet
 from finalcall.usage import Usage
 
 
@@ -26,6 +27,9 @@ class Known:
         normaliser: What translates the provider's events, where it is known already.
         ceiling: The request's output token limit, where known.
     """
+
+    tools: ToolSet | None
+    """What was offered; `None` checks nothing."""
 
     def __init__(
         self, message: Message, normaliser: Normaliser | None, ceiling: int | None

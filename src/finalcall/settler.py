@@ -28,11 +28,13 @@ from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks
 from finalcall.known import Known
 from finalcall.limits import DEFAULT_LIMITS, Limits
 from finalcall.message import Choices, Message
+from finalcall.observation import BORDERS, Observation
 from finalcall.options import OnSettled
 from finalcall.outcomes import Cause
 from finalcall.previews import PreviewFactory, Previews
 from finalcall.providers import provider_named, recognise
 from finalcall.providers.base import Context
+from finalcall.providers.native import read_text
 from finalcall.refused import refusal
 from finalcall.stop_reasons import Verdict
 from finalcall.tools import ToolSet, ToolsLike
@@ -47,6 +49,9 @@ _DROPS: Final = frozenset({Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED})
 
 _FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
 """Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
+
+_KEEP_ALIVE: Final = "keepalive"
+"""The type of an event that the OpenAI Responses API sends at any time, before all others too."""
 
 
 @final
@@ -111,6 +116,8 @@ class Settler(Known):
         self._on_settled = on_settled
         self._previews = None if preview is None else Previews(preview, self.tools)
         self._decoder: Decoder | None = None
+        self._observation = Observation(self, self.clocks, self._stats.gaps)
+        self._timeline = self._observation.timeline
 
     @property
     def shows_previews(self) -> bool:
@@ -136,6 +143,8 @@ class Settler(Known):
         """
         if self._overfilling is None and (piece := self.next_piece(native, now)) is not None:
             return [piece] if self._previews is None else self._previews.beside([piece])
+        if now is not None:
+            self._timeline.now = now
         if self._overfilling is not None:
             return self._overfill(self._overfilling)
         if isinstance(native, _BYTES) and self.ending is None:
@@ -191,6 +200,8 @@ class Settler(Known):
     def _note_arrival(self, events: list[Event], now: float) -> None:
         """Set the clocks by what came: it moved the output unless all of it says nothing."""
         self.clocks.arrived(now, progress=any(type(event) is not Other for event in events))
+        if self._timeline.moved:
+            self._timeline.mark()
         self.clocks.phase = self._phase()
 
     def _overfill(self, piece: ArgumentsDelta) -> list[Event]:
@@ -230,6 +241,8 @@ class Settler(Known):
                 events = self._take_all(events)
             elif type(events[0]) is ArgumentsDelta:
                 self._expect_more(events[0])
+            elif type(events[0]) in BORDERS:
+                self._observation.border(self, events[0])
         return self._conclude(events)
 
     def _conclude(self, events: list[Event]) -> list[Event]:
@@ -247,7 +260,7 @@ class Settler(Known):
         """Translate an event before which no provider is known, or one that none can read."""
         if isinstance(native, Undecodable):
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
-        if native is None or native == "[DONE]":
+        if native is None or native == "[DONE]" or read_text(native, "type") == _KEEP_ALIVE:
             return [Other(native)]
         sentence = refusal(native)
         if sentence is not None:
@@ -261,6 +274,8 @@ class Settler(Known):
         for event in translated:
             if self._message.take(event):
                 events.append(event)
+                if type(event) in BORDERS:
+                    self._observation.border(self, event)
             elif event.native is not None:
                 events.append(Other(event.native))
         return events
@@ -300,6 +315,7 @@ class Settler(Known):
         Returns:
             A `StreamQuiet`, or the `CallSettled` of every call where a limit ended the turn.
         """
+        self._timeline.now = now
         alarm = None if self.ending is not None else self.clocks.expired(now)
         if alarm is None:
             return []
@@ -320,7 +336,10 @@ class Settler(Known):
     # Ending
 
     def end(
-        self, cause: Cause | None = None, exception: BaseException | None = None
+        self,
+        cause: Cause | None = None,
+        exception: BaseException | None = None,
+        now: float | None = None,
     ) -> list[Event]:
         """The source is over: settle every call that is still open. A second end does nothing.
 
@@ -329,10 +348,13 @@ class Settler(Known):
                 `CANCELLED`, `IDLE`, `STALLED`, or `PROVIDER_ERROR` and `MALFORMED` (raised by the
                 SDK), which void a good stop reason.
             exception: What the source raised, kept in `ending`.
+            now: The time, for what is recorded of the calls; see `feed`.
 
         Returns:
             The last events: the `CallSettled` of every call comes last.
         """
+        if now is not None:
+            self._timeline.now = now
         events = self._flush() if cause is None and self.ending is None else []
         return events if self.ending is not None else events + self._finish(cause, exception)
 
@@ -394,6 +416,7 @@ class Settler(Known):
         events = [CallSettled(call, outcome) for call, outcome in settled]
         for event in events:
             self._report(event)
+        self._observation.end(self, message, self._outcomes)
         return list[Event](events)
 
     def _close_accounts(self) -> None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, cast, final
 
+from finalcall.clock import MovedClock
 from finalcall.closing import close_if_possible, close_quietly
 from finalcall.direct import DirectSource
 from finalcall.handover import Handover
@@ -54,7 +55,10 @@ def _read(
     is_generator = hasattr(stream, "gi_frame")
     close = _nothing if is_generator else functools.partial(close_if_possible, stream)
     source = kind(iterate, close, waiting, connection=connection)
-    source.hears_bytes = tap(stream, waiting.hearing())
+    ended = None
+    if isinstance(source, DirectSource) and not isinstance(waiting.clock, MovedClock):
+        ended = source.message_ended  # a thread that reads ahead knows nothing of the time left
+    source.hears_bytes = tap(stream, waiting.hearing(), ended)
     return source
 
 

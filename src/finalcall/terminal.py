@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, Self, final
 
 try:
+    from rich.cells import cell_len, set_cell_size
     from rich.console import Console, Group, RenderableType
     from rich.live import Live
     from rich.table import Table
@@ -30,7 +31,13 @@ REDRAW_SECONDS: Final = 0.05
 """Between two redraws while arguments come in: as often as an eye can follow, and no more."""
 
 LONGEST_VALUE: Final = 60
-"""Characters of a value that a form shows: the last ones while it grows, then the first ones."""
+"""Columns that a value takes at most in a form, which has a row for each."""
+
+LONGEST_LABEL: Final = 24
+"""Characters of a label: where the schema is open, names are the model's own."""
+
+_INDENT: Final = "    "
+_CUT: Final = "…"
 
 _STYLES: Final[Mapping[BlockState, str]] = {
     BlockState.PREPARING: "dim",
@@ -62,10 +69,13 @@ class TerminalBlocks:
     Args:
         blocks: What to show. Somebody else applies the events, in the thread that has entered this.
         console: Where to; standard output if left out.
+
+    Attributes:
+        blocks: What is shown.
     """
 
     def __init__(self, blocks: Blocks, *, console: Console | None = None) -> None:
-        self._blocks = blocks
+        self.blocks: Final = blocks
         self._console = Console() if console is None else console
         self._live: Live | None = None
         self._said: dict[int | None, str] = {}
@@ -76,23 +86,23 @@ class TerminalBlocks:
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._live = Live(console=self._console, auto_refresh=False)
             self._live.start()
-        self._blocks.watch(self._changed)
+        self.blocks.watch(self._changed)
         self._changed(None)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._blocks.end()
-        self._blocks.unwatch(self._changed)
+        self.blocks.end()
+        self.blocks.unwatch(self._changed)
         if self._live is not None:
-            self._live.update(Group(*(self._line(block) for block in self._blocks)), refresh=True)
+            self._live.update(Group(*(self._line(block) for block in self.blocks)), refresh=True)
             self._live.stop()
 
     def _changed(self, _: CallBlock | None) -> None:
         if self._live is None:
             self._write()
             return
-        quiet = self._blocks.quiet_line()
-        lines = tuple(block.line() for block in self._blocks)
+        quiet = self.blocks.quiet_line()
+        lines = tuple(block.line() for block in self.blocks)
         told = lines if quiet is None else (*lines, quiet)
         now = self._console.get_time()
         if told != self._drawn or now >= self._redraw_at:
@@ -104,7 +114,7 @@ class TerminalBlocks:
 
     def _everything(self, quiet: str | None) -> Group:
         rows: list[RenderableType] = []
-        for block in self._blocks:
+        for block in self.blocks:
             rows.append(self._line(block))
             fields = block.fields() if block.state in _WITH_FORM else []
             if fields:
@@ -117,10 +127,12 @@ class TerminalBlocks:
         return self._text(block.line(), _STYLES[block.state])
 
     def _form(self, fields: list[BlockField]) -> Table:
+        labels = [_INDENT + printable(field.label)[:LONGEST_LABEL] for field in fields]
+        room = self._console.width - max(map(cell_len, labels)) - 2
         form = Table.grid(padding=(0, 1))
-        for field in fields:
-            label = self._text(f"    {printable(field.label)}", "dim")
-            form.add_row(label, self._text(_fitted(field)))
+        for label, field in zip(labels, fields, strict=True):
+            value = _fitted(field, max(1, min(room, LONGEST_VALUE)))
+            form.add_row(self._text(label, "dim"), self._text(value))
         return form
 
     def _text(self, text: str, style: str = "") -> Text:
@@ -131,9 +143,9 @@ class TerminalBlocks:
     def _write(self) -> None:
         """Write what is new. A block that takes the place of another one takes its line, too."""
         told: dict[int | None, str] = {
-            place: block.line() for place, block in enumerate(self._blocks)
+            place: block.line() for place, block in enumerate(self.blocks)
         }
-        quiet = self._blocks.quiet_line()
+        quiet = self.blocks.quiet_line()
         if quiet is not None:
             told[None] = quiet
         for place, text in told.items():
@@ -147,9 +159,12 @@ class TerminalBlocks:
         return text.encode(encoding, "replace").decode(encoding)
 
 
-def _fitted(field: BlockField) -> str:
-    """A value on one line: while it grows, its end, for that is where something happens."""
-    value = printable(field.value)
-    if not field.whole:
-        return value[-LONGEST_VALUE:] + "…"
-    return value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + "…"
+def _fitted(field: BlockField, room: int) -> str:
+    """A value in so many columns: its beginning, or while it grows its end, where things happen."""
+    if field.whole:
+        value = printable(field.value[: LONGEST_VALUE + 1])
+        return value if cell_len(value) <= room else set_cell_size(value, room - 1) + _CUT
+    value = printable(field.value[-room:]) + _CUT
+    while cell_len(value) > room:
+        value = value[1:]
+    return value

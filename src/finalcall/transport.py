@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final, cast, final
@@ -14,8 +15,15 @@ from typing import Any, Final, cast, final
 _BASES: Final = ("SyncByteStream", "AsyncByteStream")
 """The names of the classes that a response checks its byte stream against."""
 
+_DONE: Final = b"data: [DONE]\n\n"
+"""The last event of services that have no better one. SDKs close the response as they see it, and
+with it the connection, unless the end of the body was read before."""
 
-def tap(stream: Any, heard: Callable[[], None]) -> bool:
+_REST: Final = 16
+"""Chunks to read after it."""
+
+
+def tap(stream: Any, heard: Callable[[], None], ended: Callable[[], None] | None = None) -> bool:
     """Be told of each chunk of bytes that a stream's connection gives, keep-alives included.
 
     What is read stays as it was. Does nothing where the bytes cannot be reached, or were begun.
@@ -23,6 +31,8 @@ def tap(stream: Any, heard: Callable[[], None]) -> bool:
     Args:
         stream: An SDK stream with a public `.response`, or an HTTP response.
         heard: Called, in the thread or task that reads, before each chunk is handed on.
+        ended: Called before the end of the body is read that follows an SDK's `[DONE]`; it must
+            bound the wait for it. `None` reads it only as the SDK does. Synchronous streams only.
 
     Returns:
         Whether the bytes will be heard.
@@ -40,6 +50,7 @@ def tap(stream: Any, heard: Callable[[], None]) -> bool:
     tapped = tapped_class.__new__(tapped_class)
     tapped.__dict__ = fields
     tapped.heard = heard
+    tapped.ended = None if response is stream else ended
     response.stream = tapped
     return True
 
@@ -48,7 +59,7 @@ def tap(stream: Any, heard: Callable[[], None]) -> bool:
 def _tapped_class(kind: Any) -> Any:
     """A class of byte streams that tell of each chunk; `None` where the class is none of those."""
     names = {base.__name__ for base in kind.__mro__}
-    tapped: dict[str, Any] = {"__slots__": ("heard",)}
+    tapped: dict[str, Any] = {"__slots__": ("ended", "heard")}
     if _BASES[0] in names:
         tapped["__iter__"] = _telling(kind.__iter__)
     if _BASES[1] in names:
@@ -58,12 +69,26 @@ def _tapped_class(kind: Any) -> Any:
 
 def _telling(iterate: Callable[[Any], Iterator[bytes]]) -> Callable[[Any], Iterator[bytes]]:
     def telling(self: Any) -> Iterator[bytes]:
-        heard = self.heard
-        for chunk in iterate(self):
+        heard, ended = self.heard, self.ended
+        chunks = iter(iterate(self))
+        for chunk in chunks:
             heard()
-            yield chunk
+            if ended is not None and chunk.endswith(_DONE):
+                yield chunk[: -len(_DONE)]
+                ended()
+                yield _DONE + _rest_of(chunks)
+            else:
+                yield chunk
 
     return telling
+
+
+def _rest_of(chunks: Iterator[bytes]) -> bytes:
+    rest = b""
+    with contextlib.suppress(Exception):  # the message was over before
+        for chunk in itertools.islice(chunks, _REST):
+            rest += chunk
+    return rest
 
 
 def _telling_asynchronously(

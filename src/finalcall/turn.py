@@ -7,10 +7,10 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Self, Unpack, cast, final
+from typing import Any, Final, Self, Unpack, cast, final
 
 from finalcall.checkpoints import checkpoint_of, provider_to_resume, replay
-from finalcall.clock import Clock
+from finalcall.clock import Clock, MovedClock, read
 from finalcall.closing import close_if_possible
 from finalcall.ending import Ending, TurnVerdict
 from finalcall.errors import RefusedStream
@@ -30,6 +30,9 @@ from finalcall.stop_reasons import StopReason
 from finalcall.tools import ToolsLike
 from finalcall.usage import Usage
 from finalcall.waiting import Exhausted, Overdue, Source, Waiting
+
+REST: Final = 16
+"""Native events to read after the end of a message: a stream that still goes on is left."""
 
 
 class TurnOptions(SettlerOptions, total=False):
@@ -176,6 +179,16 @@ class SettledTurn:
         return self._settler.history(results, stored=stored)
 
 
+def leaves_rest(settler: Settler, clock: Clock) -> bool:
+    """Whether a turn that ended at its message's own marker must still read the source's end.
+
+    Only after a proper end, and not by a clock that is moved by hand: it would not pass meanwhile.
+    """
+    ending = settler.ending
+    whole = ending is not None and ending.clean and ending.marker
+    return whole and not isinstance(clock, MovedClock)
+
+
 @final
 class Turn(SettledTurn):
     """One message of a model, read from a synchronous stream.
@@ -296,11 +309,11 @@ class Turn(SettledTurn):
                 try:
                     native = source.get()
                 except Exhausted:
-                    events = settler.end()
+                    events = settler.end(now=clock())
                 except Overdue:
                     events = settler.tick(clocks.moment(clock()))
                 except Exception as error:
-                    events = settler.end(cause_of(error), error)
+                    events = settler.end(cause_of(error), error, clock())
                 else:
                     now = clock()
                     if alone and (piece := settler.next_piece(native, now)) is not None:
@@ -309,6 +322,8 @@ class Turn(SettledTurn):
                     events = settler.feed(native, now)
                 for event in events:  # noqa: UP028 - delegating costs more than an event
                     yield event
+            if leaves_rest(settler, clock):
+                self._read_rest(source)
         except GeneratorExit:
             self._settle_open(None)
             raise
@@ -319,6 +334,13 @@ class Turn(SettledTurn):
             self._close_source()
         if self._raises and settler.error is not None:
             raise settler.error
+
+    def _read_rest(self, source: Source) -> None:
+        """Read what follows the message, for a moment, so that its connection can be used again."""
+        self._settler.clocks.wait_last(self._clock())
+        with contextlib.suppress(Exception):  # however it ends, the message was over before
+            for _ in range(REST):
+                self._settler.feed(source.get())
 
     def native_events(self) -> Iterator[Any]:
         """Iterate the provider's own events, each once and unchanged, and settle beside them."""
@@ -339,7 +361,7 @@ class Turn(SettledTurn):
 
     def _settle_open(self, error: BaseException | None) -> None:
         if self._settler.ending is None:
-            self._settler.end(Cause.CANCELLED, error)
+            self._settler.end(Cause.CANCELLED, error, read(self._clock))
 
     def _close_source(self) -> None:
         if self._closed:

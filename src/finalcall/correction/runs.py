@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack, final
 from finalcall.aio import AsyncTurn
 from finalcall.correction.budget import Corrections
 from finalcall.correction.ledger import AlreadyDispatched, Ledger, MemoryLedger
+from finalcall.correction.observed import observed
 from finalcall.correction.policies import Abandoned, Truncated
 from finalcall.correction.result import RunResult
 from finalcall.correction.rule import Ask, Dispatch, Rules, Step, Why, rule
@@ -96,20 +97,16 @@ class _Run:
         self._raises = options.get("turn_options", {}).get("raises", True)
         self._result: RunResult | None = None
         self._begun = False
-        self._steps = rule(
-            messages,
-            options.get("ceiling"),
-            self._tools,
-            Rules(
-                corrections=options.get("corrections", Corrections()),
-                on_truncated=options.get("on_truncated"),
-                on_abandoned=options.get("on_abandoned"),
-                dispatches=dispatch is not None,
-                ledger=options.get("ledger", MemoryLedger()),
-                run_key=options.get("run_key", ""),
-                clock=self._turn_options.get("clock", time.monotonic),
-            ),
+        rules = Rules(
+            corrections=options.get("corrections", Corrections()),
+            on_truncated=options.get("on_truncated"),
+            on_abandoned=options.get("on_abandoned"),
+            dispatches=dispatch is not None,
+            ledger=options.get("ledger", MemoryLedger()),
+            run_key=options.get("run_key", ""),
+            clock=self._turn_options.get("clock", time.monotonic),
         )
+        self._steps = observed(rule(messages, options.get("ceiling"), self._tools, rules))
 
     def _start(self) -> Generator[Step, Any, RunResult]:
         if self._begun:

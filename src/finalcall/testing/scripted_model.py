@@ -45,6 +45,7 @@ Wrong: TypeAlias = Arguments | Callable[[int], Arguments]
 and so on, from 1."""
 
 
+@final
 class ModelOptions(TypedDict, total=False):
     """Keyword arguments of `ScriptedModel`.
 

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -77,19 +78,23 @@ class ReplayServer:
     Args:
         replies: One script or recording for every request; a list, whose first item answers the
             first request and whose last answers all that follow; or a function of the request.
+        tls: A server's context with its certificate, to speak TLS; `None` speaks plain HTTP.
 
     Raises:
         ValueError: The list is empty.
     """
 
-    def __init__(self, replies: Replies) -> None:
+    def __init__(self, replies: Replies, *, tls: ssl.SSLContext | None = None) -> None:
         self._reply_to = _reply_function(replies)
+        self._tls = tls
         self._thread: threading.Thread | None = None
         self._stop: Callable[[], object] | None = None
         self._failures: list[BaseException] = []
         self._port = 0
         self.requests: list[RecordedRequest] = []
         """The requests so far, in the order in which they came."""
+        self.connections = 0
+        """How many connections were accepted so far."""
 
     @property
     def base_url(self) -> str:
@@ -100,7 +105,7 @@ class ReplayServer:
         """
         if self._thread is None:
             raise RuntimeError("the server is not running; enter its with block first")
-        return f"http://127.0.0.1:{self._port}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
         if self._thread is not None:
@@ -109,7 +114,8 @@ class ReplayServer:
         self._port = listener.getsockname()[1]
         listening = threading.Event()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(listener, listening)),
+            target=self._run,
+            args=(listener, listening),
             name="replay-server",
         )
         self._thread.start()
@@ -158,6 +164,7 @@ class ReplayServer:
         def accept() -> None:
             with contextlib.suppress(BlockingIOError, ConnectionAbortedError):
                 connection, _ = listener.accept()
+                self.connections += 1
                 task = asyncio.ensure_future(self._converse(connection))
                 conversations.add(task)
                 task.add_done_callback(lambda task: self._finish(task, connection))
@@ -182,8 +189,8 @@ class ReplayServer:
         """Answer the requests of one connection, until one side has enough of it."""
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        reader, writer = await asyncio.open_connection(sock=connection, limit=_MAX_HEAD_BYTES)
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        with contextlib.suppress(ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
+            reader, writer = await _open(connection, self._tls)
             try:
                 keep_open = True
                 while keep_open:
@@ -228,6 +235,17 @@ class ReplayServer:
             gone.cancel()
             await asyncio.wait({gone})
         return keep_open
+
+
+async def _open(
+    connection: socket.socket, tls: ssl.SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The server's side of a connection that was accepted."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_MAX_HEAD_BYTES)
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection, ssl=tls)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 async def _perform(step: Step, writer: asyncio.StreamWriter, gone: asyncio.Future[bytes]) -> None:

@@ -12,8 +12,6 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
-from pydantic import TypeAdapter
-
 Natives: TypeAlias = Sequence[dict[str, Any]]
 
 
@@ -148,4 +146,7 @@ def _members(union: Any) -> dict[str, Any]:
 @functools.cache
 def _validator(union: Any) -> Callable[[Any], Any]:
     """What builds an object of a union: kept, for it takes seconds to be made."""
-    return TypeAdapter(union).validate_python
+    from pydantic import TypeAdapter
+
+    adapter: TypeAdapter[Any] = TypeAdapter(union)
+    return adapter.validate_python
