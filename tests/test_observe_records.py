@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pythonjsonlogger.json import JsonFormatter
 
 from finalcall import Cause, Settler, ToolSet, Turn, observe
 from finalcall.blocks import Blocks
@@ -167,6 +170,38 @@ def test_a_correction_has_its_record(records: list[Any]) -> None:
     assert fields["recovered"] is True
 
 
+def structlog_formatter() -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        processors=[
+            structlog.stdlib.ExtraAdder(),
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.JSONRenderer(),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("formatter", "message_name"),
+    [(structlog_formatter, "event"), (JsonFormatter, "message")],
+    ids=["structlog", "python-json-logger"],
+)
+def test_common_formatters_write_every_field(
+    formatter: Callable[[], logging.Formatter],
+    message_name: str,
+    records: list[Any],
+) -> None:
+    """As an object of its own beside the message, with nothing to set up."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter())
+    logging.getLogger("finalcall").addHandler(handler)
+    settle(CLEAN)
+    logging.getLogger("finalcall").removeHandler(handler)
+    ((_, text, fields),) = records
+    written = json.loads(stream.getvalue())
+    assert (written[message_name], written["finalcall"]) == (text, fields)
+
+
 def test_the_levels_name_every_outcome() -> None:
     """And a cause that is nobody's fault comes before."""
     assert set(LEVELS) == {"dispatchable", "schema_error", "failed"}
@@ -199,12 +234,6 @@ def test_a_mask_makes_no_text_longer_than_is_kept(records: list[Any]) -> None:
     ((_, _, fields),) = records
     assert fields["raw"].startswith('{"keys": [{"pin": "•••"},')
     assert len(fields["raw"].encode()) <= 4096
-
-
-CUSTOM = {
-    "type": "custom",
-    "name": "shell",
-}
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,11 @@ class Clocks:
             self.since = now
 
     def wait_last(self, now: float) -> None:
-        """The message is over: what the turn waits for from now on is bounded by `AFTER_END`."""
+        """The message is over: what the turn waits for from now on is bounded by `AFTER_END`.
+
+        Args:
+            now: The time; the wait begins here, and nothing that arrives prolongs it.
+        """
         self.phase = Phase.STOPPED
         self._after_stop = min(self._after_stop, AFTER_END)
         self.since, self.unproductive = now, 0.0

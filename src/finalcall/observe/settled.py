@@ -40,7 +40,7 @@ class SettledCall:
         reason: Of a failed call, else `None`.
         cause: Of a failed call, else `None`.
         violations: Of an invalid call, the keywords that failed, most relevant first.
-        size: Bytes of the text, in UTF-8.
+        size: Bytes of the text in UTF-8, as far as `Limits.arguments` let it in.
         fragments: Pieces that the text came in.
         largest_gap: The longest wait while the call was open, in seconds, the one that ended the
             turn included; 0 where each was below a millisecond, `None` where no time was told.
