@@ -25,6 +25,7 @@ FRAGMENTS = {
     "plain": "abcd",
     "wide": "\u20ac\u2028",
     "escaped": 'a\\n\\"',
+    "cut escape": "n\\",
     "rarer escapes": "\\t\\u0041",
 }
 

@@ -111,6 +111,7 @@ def test_the_value_is_a_live_view_that_outlives_a_restart() -> None:
     preview.feed("]")
     assert value.plain() == [1]
     assert before == {"a": "x"}
+    assert preview.value is value
 
 
 def test_the_value_lives_without_its_preview() -> None:

@@ -497,7 +497,7 @@ def test_a_lower_limit_ends_the_turn_at_once() -> None:
         ([created()], "without a sequence number"),
         (numbered([created(id="")]), "no response id"),
         ([*SMALL[:3], created() | {"sequence_number": None}], "without a sequence number"),
-        (numbered([{"type": "keepalive"}]), "no known provider"),
+        (numbered([{"type": "mystery"}]), "no known provider"),
     ],
 )
 def test_no_checkpoint(natives: list[Native], says: str) -> None:
