@@ -11,6 +11,7 @@ from finalcall import ArgumentsDelta, CallSettled, Cause, Event, Limits, Settler
 from finalcall.preview import Preview
 from finalcall.providers import PROVIDERS
 from finalcall.providers.base import Context
+from finalcall.providers.openai_chat.fields import fields_of
 from tests.chat_chunks import chunk
 from tests.messages import TOOLS, call, message_start, stopped
 from tests.streams import FIXTURES, Case, cases
@@ -223,3 +224,22 @@ def test_a_piece_as_long_as_all_before_it_may_be_all_of_it_again() -> None:
     settler.feed(chunk(finish="tool_calls"))
     settler.end()
     assert [getattr(outcome, "args", None) for outcome in settler.outcomes] == [{"title": "x"}]
+
+
+@pytest.mark.parametrize("provider", WITH_SHORT_WAY)
+def test_there_is_no_short_way_before_the_first_piece(provider: str) -> None:
+    """Nor for a call that the last piece was not of."""
+    assert PROVIDERS[provider].normaliser(Context()).following("key") is None
+
+
+def test_an_object_that_keeps_its_fields_in_its_own_way_is_read_by_its_attributes() -> None:
+    """An SDK's object may have extra fields and no dictionary."""
+
+    class Odd:
+        __slots__ = ("__pydantic_extra__", "usage")
+
+        def __init__(self) -> None:
+            self.__pydantic_extra__ = {}
+            self.usage = 3
+
+    assert fields_of(Odd()).get("usage") == 3

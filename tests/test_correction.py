@@ -328,6 +328,15 @@ def test_what_somebody_else_may_have_run_is_not_asked_for_again(run: Run) -> Non
 
 
 @both
+def test_a_cut_text_is_asked_again_as_a_cut_call_is(run: Run) -> None:
+    """A message without a call can meet its ceiling too: then the stop reason is the cause."""
+    model = Model(said("Once upon", "max_tokens"), said("The end."))
+    result = run(model, on_truncated=larger_budget(ceiling=400))
+    assert result.turns[0].retry.causes == (Cause.TOKEN_CEILING,)
+    assert result.ending is RunEnding.COMPLETE
+
+
+@both
 def test_an_unclean_end_raises_after_everything_is_known(run: Run) -> None:
     """As a turn does; the other way is `raises=False`."""
     with pytest.raises(StreamEndedEarly):
