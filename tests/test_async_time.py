@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
@@ -201,3 +202,31 @@ def test_a_silence_is_told_live(loop: str) -> None:
     assert len(told) >= 2
     assert told == sorted(told)
     assert isinstance(events[-1], CallSettled)
+
+
+async def test_bytes_that_come_as_the_alarm_goes_off_do_not_silence_it_for_good() -> None:
+    """The silence is broken, so nothing is to be done; the next deadline still counts."""
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    heard: list[float] = []
+
+    def clock() -> float:
+        now = loop.time()
+        if not heard and now >= begun + 0.05:
+            # Between the alarm, which asks for the time here, and the task that it wakes.
+            heard.append(now)
+            loop.call_soon(turn._settler.clocks.heard, now)
+        return now
+
+    async def stream() -> AsyncIterator[Any]:
+        await asyncio.sleep(60)
+        yield None
+
+    limits = Idle(first=None, between=None, in_call=None, progress=0.2, quiet=0.05)
+    turn = AsyncTurn(stream(), tools=None, idle_timeout=limits, raises=False, clock=clock)
+    async with asyncio.timeout(20), turn:
+        events = [event async for event in turn]
+    assert len(heard) == 1
+    assert turn.ending is not None
+    assert turn.ending.cause is Cause.STALLED
+    assert any(isinstance(event, StreamQuiet) for event in events)

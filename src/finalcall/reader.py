@@ -156,9 +156,11 @@ class Reader:
         task = self._task or self._start()
         if self._room is not None:
             self._room.set()
-        if not self._armed or clocks.unproductive > clocks.slack:
-            self._arm(task)
         while True:
+            # Again each time: bytes that come just as the alarm goes off leave nothing to act on,
+            # and the alarm must go off once more.
+            if not self._armed or clocks.unproductive > clocks.slack:
+                self._arm(task)
             self._arrival = arrival = task.signal()
             try:
                 await arrival.wait()
