@@ -160,14 +160,7 @@ async def play_all(dialect: Dialect) -> dict[str, tuple[AsyncTurn, list[Event]]]
 # What the clients leave to the garbage collector is theirs.
 @pytest.mark.filterwarnings("ignore:Async generator '(?!finalcall):ResourceWarning")
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
-    "name",
-    # The scenes take real time; the nightly run plays them for every client.
-    [
-        name if name == "anthropic" else pytest.param(name, marks=pytest.mark.nightly)
-        for name in DIALECTS
-    ],
-)
+@pytest.mark.parametrize("name", DIALECTS)
 def test_each_clock_fires_when_it_should_whatever_the_sdk_swallows(name: str, loop: str) -> None:
     """Bare bytes break a silence, and never count as progress."""
     for scene, (turn, events) in run(loop, play_all, DIALECTS[name]).items():
