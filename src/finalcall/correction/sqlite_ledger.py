@@ -161,6 +161,8 @@ class SQLiteLedger:
         Raises:
             ValueError: It is something else.
         """
+        import sqlite3
+
         self._connection.execute("PRAGMA synchronous = FULL")
         with self._transaction() as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -175,5 +177,7 @@ class SQLiteLedger:
             elif version != _FORMAT:
                 raise ValueError(f"its format is {version}, and this version reads {_FORMAT}")
         # The file was looked at first, since this writes into it. A commit is then one flush to
-        # the disk and not several.
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        # the disk and not several. Where others hold the file just now, it stays as they have it:
+        # this makes it faster and no safer, and the next to open it asks again.
+        with contextlib.suppress(sqlite3.OperationalError):
+            self._connection.execute("PRAGMA journal_mode = WAL")
