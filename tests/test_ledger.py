@@ -243,29 +243,6 @@ def test_of_many_processes_one_may_run_a_call(kind: str, place: str) -> None:
     assert sorted(int(number) for output in outputs for number in output.split()) == [*range(20)]
 
 
-def test_many_may_make_the_file_at_once(tmp_path: Path) -> None:
-    """Whoever comes second, and is in the first one's way, opens it all the same."""
-    opened: list[int] = []
-
-    def work(barrier: threading.Barrier, place: Path, number: int) -> None:
-        barrier.wait()
-        with SQLiteLedger(place) as ledger:
-            ledger.begin("turn-1/0", "f", number)
-        opened.append(number)
-
-    for round_ in range(5):
-        barrier = threading.Barrier(8)
-        place = tmp_path / f"{round_}.db"
-        threads = [
-            threading.Thread(target=work, args=(barrier, place, number)) for number in range(8)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert sorted(opened) == sorted([*range(8)] * 5)
-
-
 @shared_ledgers
 def test_a_crash_between_begin_and_finish_is_unknown(
     kind: str, place: str, request: pytest.FixtureRequest
