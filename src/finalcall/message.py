@@ -183,6 +183,11 @@ class Message:
             found = worst(found, accumulator.stop_reason)
         return found
 
+    @property
+    def calls(self) -> list[Call]:
+        """The announced calls, in order."""
+        return [buffer.call for buffer in self._buffers.values()]
+
     def buffer(self, key: str) -> Buffer | None:
         """A call's buffer by its key."""
         return self._buffers.get(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias, TypedDict
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from finalcall.events import CallSettled
 from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy
@@ -12,6 +12,9 @@ from finalcall.limits import Limits
 from finalcall.message import Choices
 from finalcall.previews import PreviewFactory
 from finalcall.stop_reasons import Verdict
+
+if TYPE_CHECKING:
+    from finalcall.blocks import Blocks
 
 OnSettled: TypeAlias = Callable[[CallSettled], object]
 """What is called with each call's outcome, once."""
@@ -31,3 +34,4 @@ class SettlerOptions(TypedDict, total=False):
     after_stop: float
     on_settled: OnSettled | None
     preview: PreviewFactory | None
+    blocks: Blocks | None

@@ -62,6 +62,10 @@ class Previews:
                 shown.append(changed)
         return shown
 
+    def of(self, key: str) -> Preview | None:
+        """A call's preview by the call's key, where there is one already."""
+        return self._previews.get(key)
+
     def _follow(self, event: Event) -> PreviewChanged | None:
         if isinstance(event, ArgumentsDelta):
             return self._feed(event.call, event.text)

@@ -18,6 +18,7 @@ from finalcall.events import (
     CallAnnounced,
     CallSettled,
     Event,
+    ExternalCallChanged,
     ExternalState,
     Other,
     StreamFault,
@@ -25,22 +26,23 @@ from finalcall.events import (
 )
 from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy
 from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks, Idle, Phase
-from finalcall.known import Known
 from finalcall.limits import DEFAULT_LIMITS, Limits
 from finalcall.message import Choices, Message
 from finalcall.observation import BORDERS, Observation
 from finalcall.options import OnSettled
 from finalcall.outcomes import Cause
-from finalcall.previews import PreviewFactory, Previews
+from finalcall.previews import PreviewFactory
 from finalcall.providers import provider_named, recognise
 from finalcall.providers.base import Context
 from finalcall.providers.native import read_text
 from finalcall.refused import refusal
+from finalcall.shown import Shown
 from finalcall.stop_reasons import Verdict
 from finalcall.tools import ToolSet, ToolsLike
 from finalcall.wire.undecodable import Undecodable
 
 if TYPE_CHECKING:
+    from finalcall.blocks import Blocks
     from finalcall.wire.decoder import Decoder
 
 _BYTES: Final = (bytes, bytearray, memoryview)
@@ -55,7 +57,7 @@ _KEEP_ALIVE: Final = "keepalive"
 
 
 @final
-class Settler(Known):
+class Settler(Shown):
     """One message of a model, from native events or bytes to outcomes.
 
     Args:
@@ -75,6 +77,8 @@ class Settler(Known):
             (by the type alone): every other call is still reported.
         preview: `finalcall.preview.Preview` to get a `PreviewChanged` after every piece of
             arguments, for screens; `None` costs nothing.
+        blocks: What people see of the calls, with texts of your own. It is told of everything,
+            whatever ends the turn. Left out, it is made when `blocks` is first asked for.
 
     Attributes:
         tools: The tools as a `ToolSet`, or `None`.
@@ -99,14 +103,18 @@ class Settler(Known):
         after_stop: float = AFTER_STOP,
         on_settled: OnSettled | None = None,
         preview: PreviewFactory | None = None,
+        blocks: Blocks | None = None,
     ) -> None:
-        self.tools = ToolSet.of(tools)
-        self._context = _context(self.tools, stop_reasons or {})
+        known_tools = ToolSet.of(tools)
+        self._context = Context.of(known_tools, stop_reasons or {})
         named = None if provider is None else provider_named(provider)
         super().__init__(
             Message(limits, choices),
             None if named is None else named.normaliser(self._context),
             ceiling,
+            tools=known_tools,
+            preview=preview,
+            blocks=blocks,
         )
         self._consecutive: Consecutive | None = None
         self._overfilling: ArgumentsDelta | None = None
@@ -114,15 +122,9 @@ class Settler(Known):
         self._unconfirmed: UnconfirmedPolicy = unconfirmed
         self.clocks = Clocks(Idle.of(idle_timeout), after_stop, self.stats.gaps)
         self._on_settled = on_settled
-        self._previews = None if preview is None else Previews(preview, self.tools)
         self._decoder: Decoder | None = None
         self._observation = Observation(self, self.clocks, self._stats.gaps)
         self._timeline = self._observation.timeline
-
-    @property
-    def shows_previews(self) -> bool:
-        """Whether pieces of arguments are followed by their previews."""
-        return self._previews is not None
 
     # Feeding
 
@@ -223,6 +225,8 @@ class Settler(Known):
         buffer = self._message.buffer(piece.call.key)
         if self._normaliser is None or buffer is None or not buffer.plain:
             return
+        if self._blocks is not None:  # who looks on is told of every piece
+            return
         following = self._normaliser.following(piece.call.key)
         if following is not None:
             room = self._message.room
@@ -250,6 +254,7 @@ class Settler(Known):
         message, normaliser = self._message, self._normaliser
         if self._previews is not None:
             events = self._previews.beside(events)
+        self._tell(events)
         if message.past_limits and not message.over:
             events.append(message.pass_limit())
         if message.over or (normaliser is not None and normaliser.ended):
@@ -321,7 +326,9 @@ class Settler(Known):
             return []
         waited = self.clocks.waited(now, alarm)
         if alarm is Alarm.QUIET:
-            return [StreamQuiet(waited)]
+            quiet = StreamQuiet(waited)
+            self._tell([quiet])
+            return [quiet]
         if alarm is Alarm.AFTER_STOP:
             return self.end()
         cause, open_calls = ALARM_CAUSES[alarm], tuple(sorted(self._message.open))
@@ -334,6 +341,9 @@ class Settler(Known):
         return Phase.IN_CALL if self._message.open else Phase.BETWEEN
 
     # Ending
+
+    def _cancel(self) -> None:
+        self.end(Cause.CANCELLED)
 
     def end(
         self,
@@ -379,6 +389,7 @@ class Settler(Known):
         if cause in _FAULTS:
             fault = StreamFault(cause or Cause.MALFORMED, type(exception).__name__)
             events += self._take_all([fault])
+        self._tell(events)
         return events + self._settle(self._ending_of(cause, exception=exception))
 
     def _ending_of(
@@ -413,18 +424,20 @@ class Settler(Known):
         self._stats.announced = message.announced
         self._stats.other_choices = len(message.others)
         self._close_accounts()
+        lost = [one for one in self.external_calls if one.state is ExternalState.RUNNING]
+        for external in lost:
+            external.state = ExternalState.UNKNOWN
         events = [CallSettled(call, outcome) for call, outcome in settled]
+        told: list[Event] = [*map(ExternalCallChanged, lost), *events]
+        self._tell(told)
         for event in events:
             self._report(event)
         self._observation.end(self, message, self._outcomes)
-        return list[Event](events)
+        return told
 
     def _close_accounts(self) -> None:
         """What a turn says of itself once it is over."""
         message = self._message
-        for external in self.external_calls:
-            if external.state is ExternalState.RUNNING:
-                external.state = ExternalState.UNKNOWN
         if message.others:
             self._anomalies.append(Anomaly("other_choices"))
         if message.reasons_disagree:
@@ -448,13 +461,3 @@ class Settler(Known):
                 type(error).__name__,
                 event.call.key,
             )
-
-
-def _context(tools: ToolSet | None, stop_reasons: Mapping[str, Verdict]) -> Context:
-    if tools is None:
-        return Context(stop_reasons=stop_reasons)
-    return Context(
-        tool_names=frozenset(tools.names),
-        custom_names=frozenset(tool.name for tool in tools if tool.kind == "custom"),
-        stop_reasons=stop_reasons,
-    )

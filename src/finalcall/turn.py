@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Final, Self, Unpack, cast, final
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast, final
 
 from finalcall.checkpoints import checkpoint_of, provider_to_resume, replay
 from finalcall.clock import Clock, MovedClock, read
@@ -30,6 +30,9 @@ from finalcall.stop_reasons import StopReason
 from finalcall.tools import ToolsLike
 from finalcall.usage import Usage
 from finalcall.waiting import Exhausted, Overdue, Source, Waiting
+
+if TYPE_CHECKING:
+    from finalcall.blocks import Blocks
 
 REST: Final = 16
 """Native events to read after the end of a message: a stream that still goes on is left."""
@@ -125,6 +128,14 @@ class SettledTurn:
     def external_calls(self) -> list[ExternalCall]:
         """Calls that the provider or its SDK runs itself: never dispatch them."""
         return self._settler.external_calls
+
+    @property
+    def blocks(self) -> Blocks:
+        """What people see of the calls: made when it is first asked for, then kept up to date.
+
+        Whatever ends the turn, no block stays open.
+        """
+        return self._settler.blocks
 
     @property
     def usage(self) -> Usage:

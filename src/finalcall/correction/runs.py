@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
@@ -95,6 +96,7 @@ class _Run:
         self._tools = ToolSet.of(tools)
         self._turn_options: TurnOptions = {**options.get("turn_options", {}), "raises": False}
         self._raises = options.get("turn_options", {}).get("raises", True)
+        self._blocks = self._turn_options.get("blocks")
         self._result: RunResult | None = None
         self._begun = False
         rules = Rules(
@@ -113,6 +115,26 @@ class _Run:
             raise RuntimeError("a run is iterated once; what came of it is in its result")
         self._begun = True
         return self._steps
+
+    def _begin(self, ask: Ask) -> AttemptStarted:
+        started = AttemptStarted(ask.number, ask.why)
+        if self._blocks is not None:
+            self._blocks.apply(started)
+        return started
+
+    def _running(
+        self, call: Dispatchable | AlreadyDispatched
+    ) -> contextlib.AbstractContextManager[None]:
+        """Tell whoever looks on that a call runs."""
+        if self._blocks is None:
+            return contextlib.nullcontext()
+        made = call.call if isinstance(call, AlreadyDispatched) else call
+        return self._blocks[made.key].running()
+
+    def _end(self) -> None:
+        """No further attempt comes, however the run ended."""
+        if self._blocks is not None:
+            self._blocks.end()
 
     def _asked(self, ask: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
         """The keyword arguments for the request, and those for its turn."""
@@ -147,22 +169,26 @@ class TurnRun(_Run):
     def __iter__(self) -> Iterator[Event | AttemptStarted]:
         steps = self._start()
         answer: Any = None
-        while True:
-            try:
-                step = steps.send(answer)
-            except StopIteration as stop:
-                self._finish(stop.value)
-                return
-            if isinstance(step, Dispatch):
-                assert self._dispatch is not None
-                answer = self._dispatch(step.call)
-                continue
-            yield AttemptStarted(step.number, step.why)
-            parameters, options = self._asked(step)
-            with Turn.open(
-                self._request, step.messages, turn_options=options, **parameters
-            ) as answer:
-                yield from answer
+        try:
+            while True:
+                try:
+                    step = steps.send(answer)
+                except StopIteration as stop:
+                    self._finish(stop.value)
+                    return
+                if isinstance(step, Dispatch):
+                    assert self._dispatch is not None
+                    with self._running(step.call):
+                        answer = self._dispatch(step.call)
+                    continue
+                yield self._begin(step)
+                parameters, options = self._asked(step)
+                with Turn.open(
+                    self._request, step.messages, turn_options=options, **parameters
+                ) as answer:
+                    yield from answer
+        finally:
+            self._end()
 
     @property
     def result(self) -> RunResult:
@@ -185,25 +211,29 @@ class AsyncTurnRun(_Run):
     async def __aiter__(self) -> AsyncIterator[Event | AttemptStarted]:
         steps = self._start()
         answer: Any = None
-        while True:
-            try:
-                step = steps.send(answer)
-            except StopIteration as stop:
-                self._finish(stop.value)
-                return
-            if isinstance(step, Dispatch):
-                assert self._dispatch is not None
-                answer = self._dispatch(step.call)
-                if inspect.isawaitable(answer):
-                    answer = await answer
-                continue
-            yield AttemptStarted(step.number, step.why)
-            parameters, options = self._asked(step)
-            async with AsyncTurn.open(
-                self._request, step.messages, turn_options=options, **parameters
-            ) as answer:
-                async for event in answer:
-                    yield event
+        try:
+            while True:
+                try:
+                    step = steps.send(answer)
+                except StopIteration as stop:
+                    self._finish(stop.value)
+                    return
+                if isinstance(step, Dispatch):
+                    assert self._dispatch is not None
+                    with self._running(step.call):
+                        answer = self._dispatch(step.call)
+                        if inspect.isawaitable(answer):
+                            answer = await answer
+                    continue
+                yield self._begin(step)
+                parameters, options = self._asked(step)
+                async with AsyncTurn.open(
+                    self._request, step.messages, turn_options=options, **parameters
+                ) as answer:
+                    async for event in answer:
+                        yield event
+        finally:
+            self._end()
 
     def __await__(self) -> Generator[Any, None, RunResult]:
         return self._drain().__await__()

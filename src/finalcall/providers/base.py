@@ -31,6 +31,7 @@ from finalcall.narrow import is_mapping
 from finalcall.outcomes import Cause
 from finalcall.results import ToolResult
 from finalcall.stop_reasons import StopReason, Verdict
+from finalcall.tools import ToolSet
 from finalcall.usage import Usage
 
 
@@ -48,6 +49,17 @@ class Context:
     tool_names: frozenset[str] | None = None
     custom_names: frozenset[str] = frozenset()
     stop_reasons: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+
+    @classmethod
+    def of(cls, tools: ToolSet | None, stop_reasons: Mapping[str, Verdict]) -> Context:
+        """What there is to know where these tools are offered; `None` says nothing of them."""
+        if tools is None:
+            return cls(stop_reasons=stop_reasons)
+        return cls(
+            tool_names=frozenset(tools.names),
+            custom_names=frozenset(tool.name for tool in tools if tool.kind == "custom"),
+            stop_reasons=stop_reasons,
+        )
 
 
 @final
