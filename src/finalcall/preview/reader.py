@@ -132,19 +132,22 @@ class Reader:
                             continue
                         piece, held = decode_open(text)
                     else:  # the usual escapes, also one that the border has cut, in few calls
-                        piece = text
                         if '"' in text:
                             piece = text.replace('\\"', "\0")
                             if '"' in piece:
                                 break
                             piece = piece.replace("\0", '"')
-                        if "\\" in piece:
-                            whole = piece.replace("\\n", "\n")
-                            piece = whole.removesuffix("\\")
-                            if piece != whole:
-                                held = "\\"
-                        if "\\" in piece or not text.isprintable():
+                            if "\\" in piece:
+                                piece = piece.replace("\\n", "\n")
+                        else:
+                            piece = text.replace("\\n", "\n")
+                        if not text.isprintable():
                             piece, held = decode_open(text)
+                        elif "\\" in piece:
+                            piece = piece.removesuffix("\\")
+                            held = "\\"
+                            if "\\" in piece:
+                                piece, held = decode_open(text)
                     if piece is None:
                         break
                     place[slot] = None
