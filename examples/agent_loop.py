@@ -1,14 +1,20 @@
-"""An agent on the anthropic client: invalid calls go back to the model, payments run at most once.
+"""An agent's loop, the same for any client: wrong calls go back, payments are made at most once.
 
-`ANTHROPIC_API_KEY` names your key; `ANTHROPIC_BASE_URL` may name another server.
+    python agent_loop.py anthropic turn-4711 "Pay Ann 20 from billing."
+
+`ANTHROPIC_API_KEY` or `OPENAI_API_KEY` names your key; `ANTHROPIC_BASE_URL` or `OPENAI_BASE_URL`
+may name another server.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import anthropic
+import openai
 
 from finalcall import TextDelta, ToolSet
 from finalcall.correction import (
@@ -33,8 +39,40 @@ def send_payment(account: Literal["billing", "travel"], amount: float, to: str) 
     return f"paid {amount} to {to}, from {account}"
 
 
-FUNCTIONS = {"get_balance": get_balance, "send_payment": send_payment}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "get_balance": get_balance,
+    "send_payment": send_payment,
+}
 TOOLS = ToolSet([get_balance, send_payment], once=("send_payment",))
+
+
+def ask_anthropic(client: anthropic.Anthropic, messages: list[Any], ceiling: int) -> Any:
+    """Open a stream of the Messages API."""
+    return client.messages.create(
+        model="claude-sonnet-5-5",
+        max_tokens=ceiling,
+        messages=messages,
+        tools=TOOLS.to("anthropic"),
+        stream=True,
+    )
+
+
+def ask_openai(client: openai.OpenAI, messages: list[Any], ceiling: int) -> Any:
+    """Open a stream of Chat Completions."""
+    return client.chat.completions.create(
+        model="gpt-5.5",
+        max_completion_tokens=ceiling,
+        messages=messages,
+        tools=TOOLS.to("openai-chat"),
+        stream=True,
+    )
+
+
+MODELS: dict[str, tuple[Callable[[], Any], Callable[[Any, list[Any], int], Any]]] = {
+    "anthropic": (anthropic.Anthropic, ask_anthropic),
+    "openai": (openai.OpenAI, ask_openai),
+}
+"""Whom to ask: the client, and how it is asked."""
 
 
 def dispatch(call: Any) -> Any:
@@ -46,10 +84,11 @@ def dispatch(call: Any) -> Any:
     return FUNCTIONS[call.name](**call.parsed)
 
 
-def run(user_turn: str, question: str, ledger_path: str) -> list[Any]:
+def run(model: str, user_turn: str, question: str, ledger_path: str) -> list[Any]:
     """Answer one question, in as many messages as it takes.
 
     Args:
+        model: Whom to ask, a name of `MODELS`.
         user_turn: The id under which you keep this turn: the same when it is tried again.
         question: What the person wants.
         ledger_path: Where payments are noted.
@@ -57,23 +96,13 @@ def run(user_turn: str, question: str, ledger_path: str) -> list[Any]:
     Returns:
         The conversation, which can go on whatever happened.
     """
-    client = anthropic.Anthropic()
     messages: list[Any] = [{"role": "user", "content": question}]
     budget = Corrections(max=2)
-
-    def request(messages: list[Any], ceiling: int) -> Any:
-        return client.messages.create(
-            model="claude-sonnet-5-5",
-            max_tokens=ceiling,
-            messages=messages,
-            tools=TOOLS.to("anthropic"),
-            stream=True,
-        )
-
-    with client, SQLiteLedger(ledger_path) as ledger:
+    connect, ask = MODELS[model]
+    with connect() as client, SQLiteLedger(ledger_path) as ledger:
         for step in range(STEPS):
             attempts = run_turn(
-                request,
+                partial(ask, client),
                 messages,
                 tools=TOOLS,
                 dispatch=dispatch,
@@ -97,4 +126,4 @@ def run(user_turn: str, question: str, ledger_path: str) -> list[Any]:
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], sys.argv[2], "payments.db")
+    run(sys.argv[1], sys.argv[2], sys.argv[3], "payments.db")
