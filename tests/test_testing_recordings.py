@@ -275,7 +275,7 @@ def test_the_end_can_be_taken_away(dialect: str) -> None:
     """From the first event that says how the message ended, nothing is sent."""
     end = ENDS[dialect]
     recording = made("x", (None, TEXT), (None, TEXT), (None, end), (None, end))
-    script = recording.to_script().with_faults(end_without_terminal)
+    script = recording.to_script().with_faults(end_without_terminal())
     assert script.steps[-1] == Close()
     assert decode([script.body()]) == [TEXT, TEXT]
 
@@ -283,5 +283,5 @@ def test_the_end_can_be_taken_away(dialect: str) -> None:
 def test_a_stream_that_says_no_end_keeps_every_event() -> None:
     """Where nothing says how the message ended, nothing is taken away."""
     recording = made("x", (None, TEXT), (None, json.loads("{}")))
-    script = recording.to_script().with_faults(end_without_terminal)
+    script = recording.to_script().with_faults(end_without_terminal())
     assert decode([script.body()]) == recording.to_dicts()

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import http.client
+import json
 import socket
 import threading
 from collections.abc import Iterable, Iterator
@@ -15,25 +16,31 @@ import anthropic
 import httpx2
 import pytest
 
+from finalcall import Dispatchable, Turn
 from finalcall.testing import (
+    FAULTS,
     Close,
     CloseAbruptly,
+    FaultServer,
     KeepOpen,
+    NotApplicable,
     Pause,
     Pings,
     RecordedRequest,
     Recording,
-    ReplayServer,
+    Reply,
     Reset,
     Script,
     Send,
     Stall,
+    ceiling,
     cut_after,
     cut_at_byte,
     pings,
     reset_after,
     stall_after,
 )
+from tests.every_client import EVERY_CLIENT
 from tests.recorded import anthropic_tool_call, recordings
 
 RECORDING = anthropic_tool_call()
@@ -54,7 +61,7 @@ def nothing_is_left() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def connected(server: ReplayServer, timeout: float = 30) -> Iterator[http.client.HTTPConnection]:
+def connected(server: FaultServer, timeout: float = 30) -> Iterator[http.client.HTTPConnection]:
     host = server.base_url.removeprefix("http://")
     connection = http.client.HTTPConnection(host, timeout=timeout)
     with contextlib.closing(connection):
@@ -62,7 +69,7 @@ def connected(server: ReplayServer, timeout: float = 30) -> Iterator[http.client
 
 
 @contextlib.contextmanager
-def response(server: ReplayServer, timeout: float = 30) -> Iterator[http.client.HTTPResponse]:
+def response(server: FaultServer, timeout: float = 30) -> Iterator[http.client.HTTPResponse]:
     with connected(server, timeout) as connection:
         connection.request("POST", "/v1/any", b"{}")
         with connection.getresponse() as answer:
@@ -72,7 +79,7 @@ def response(server: ReplayServer, timeout: float = 30) -> Iterator[http.client.
 # -- real clients ----------------------------------------------------------------------------------
 
 
-def sync_events(server: ReplayServer, read_timeout: float = 30) -> Iterator[Any]:
+def sync_events(server: FaultServer, read_timeout: float = 30) -> Iterator[Any]:
     timeout = httpx2.Timeout(30, read=read_timeout)
     with (
         anthropic.Anthropic(
@@ -84,7 +91,7 @@ def sync_events(server: ReplayServer, read_timeout: float = 30) -> Iterator[Any]
             yield event.to_dict()
 
 
-async def async_events(server: ReplayServer) -> list[Any]:
+async def async_events(server: FaultServer) -> list[Any]:
     async with anthropic.AsyncAnthropic(
         api_key="k", base_url=server.base_url, max_retries=0
     ) as client:
@@ -105,7 +112,7 @@ def drain(events: Iterable[Any]) -> tuple[list[Any], Exception | None]:
 
 def test_the_real_client_reads_a_recording() -> None:
     """Over HTTP the client yields the recorded events, and the request is kept."""
-    with ReplayServer(RECORDING) as server:
+    with FaultServer(RECORDING) as server:
         assert list(sync_events(server)) == RECORDING.to_dicts()
         (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/v1/messages")
@@ -115,7 +122,7 @@ def test_the_real_client_reads_a_recording() -> None:
 
 async def test_the_real_async_client_reads_a_recording() -> None:
     """The same in an event loop, twice at once."""
-    async with ReplayServer(RECORDING) as server:
+    async with FaultServer(RECORDING) as server:
         both = await asyncio.gather(async_events(server), async_events(server))
         assert both == [RECORDING.to_dicts()] * 2
         assert len(server.requests) == 2
@@ -133,7 +140,7 @@ def test_every_anthropic_recording_passes_through_the_real_client() -> None:
     assert ANTHROPIC
     sent = [Recording.read(path) for path in ANTHROPIC]
     with (
-        ReplayServer(sent) as server,
+        FaultServer(sent) as server,
         anthropic.Anthropic(api_key="k", base_url=server.base_url, max_retries=0) as client,
     ):
         for recording in sent:
@@ -160,7 +167,7 @@ def test_every_anthropic_recording_passes_through_the_real_client() -> None:
 )
 def test_the_real_client_sees_each_fault(fault: Any, error: type[Exception] | None) -> None:
     """What was sent before arrives, then the fault shows as it does with the real service."""
-    with ReplayServer(RECORDING.to_script().with_faults(fault)) as server:
+    with FaultServer(RECORDING.to_script().with_faults(fault)) as server:
         came, raised = drain(sync_events(server, SOON if error is httpx2.ReadTimeout else 30))
     assert came == RECORDING.to_dicts()[:3]
     assert type(raised) is (error or type(None))
@@ -169,9 +176,9 @@ def test_the_real_client_sees_each_fault(fault: Any, error: type[Exception] | No
 def test_pings_keep_the_real_client_waiting() -> None:
     """Keep-alives between events are invisible, and those of a stall hold back a read limit."""
     script = RECORDING.to_script().with_faults(pings(0.01))
-    with ReplayServer(script) as server:
+    with FaultServer(script) as server:
         assert list(sync_events(server)) == RECORDING.to_dicts()
-    with ReplayServer(script.with_faults(stall_after(6), pings(0.01))) as server:
+    with FaultServer(script.with_faults(stall_after(6), pings(0.01))) as server:
         events = sync_events(server, SOON)
         # Every second step is a keep-alive, so six steps hold three events.
         assert [next(events) for _ in range(3)] == RECORDING.to_dicts()[:3]
@@ -187,7 +194,7 @@ def test_pings_keep_the_real_client_waiting() -> None:
 def test_bytes_arrive_as_scripted() -> None:
     """Sends are joined by pauses, empty sends end nothing, and the content type is the script's."""
     script = Script((Send(b"a"), Send(b""), Pause(0.01), Send(b"b")), "text/plain")
-    with ReplayServer(script) as server, response(server) as answer:
+    with FaultServer(script) as server, response(server) as answer:
         assert answer.read() == b"ab"
         assert answer.status == 200
         assert answer.headers["content-type"] == "text/plain"
@@ -198,7 +205,7 @@ def test_bytes_arrive_as_scripted() -> None:
 def test_a_script_ends_with_a_clean_close(steps: tuple[Any, ...]) -> None:
     """With or without a last step the body ends properly, and nothing follows it."""
     with (
-        ReplayServer(Script((Send(b"a"), *steps))) as server,
+        FaultServer(Script((Send(b"a"), *steps))) as server,
         response(server) as answer,
     ):
         assert answer.headers["connection"] == "close"
@@ -208,7 +215,7 @@ def test_a_script_ends_with_a_clean_close(steps: tuple[Any, ...]) -> None:
 def test_an_abrupt_close_leaves_the_body_incomplete() -> None:
     """The client can tell that the end is missing."""
     with (
-        ReplayServer(Script((Send(b"a"), CloseAbruptly()))) as server,
+        FaultServer(Script((Send(b"a"), CloseAbruptly()))) as server,
         response(server) as answer,
         pytest.raises(http.client.IncompleteRead),
     ):
@@ -218,7 +225,7 @@ def test_an_abrupt_close_leaves_the_body_incomplete() -> None:
 def test_a_reset_is_a_reset() -> None:
     """The client gets an error of the connection, not an end."""
     with (
-        ReplayServer(Script((Send(b"a"), Reset()))) as server,
+        FaultServer(Script((Send(b"a"), Reset()))) as server,
         response(server) as answer,
         pytest.raises(ConnectionResetError),
     ):
@@ -228,7 +235,7 @@ def test_a_reset_is_a_reset() -> None:
 def test_a_stall_sends_nothing_more() -> None:
     """What came before a stall arrives; then the client waits in vain."""
     with (
-        ReplayServer(Script((Send(b"a"), Stall()))) as server,
+        FaultServer(Script((Send(b"a"), Stall()))) as server,
         response(server, SOON) as answer,
     ):
         assert answer.read(1) == b"a"
@@ -239,7 +246,7 @@ def test_a_stall_sends_nothing_more() -> None:
 def test_pings_go_on_until_the_client_leaves() -> None:
     """Keep-alives come again and again."""
     with (
-        ReplayServer(Script((Send(b"a"), Pings(0.001, b"p")))) as server,
+        FaultServer(Script((Send(b"a"), Pings(0.001, b"p")))) as server,
         response(server) as answer,
     ):
         assert answer.read(6) == b"appppp"
@@ -248,7 +255,7 @@ def test_pings_go_on_until_the_client_leaves() -> None:
 def test_a_connection_that_is_kept_open_serves_the_next_request() -> None:
     """After a proper end the same connection answers again."""
     scripts = [Script((Send(b"a"), KeepOpen())), Script((Send(b"b"),))]
-    with ReplayServer(scripts) as server, connected(server) as connection:
+    with FaultServer(scripts) as server, connected(server) as connection:
         bodies: list[bytes] = []
         sockets: list[socket.socket] = []
         for _ in scripts:
@@ -265,7 +272,7 @@ def test_a_connection_that_is_kept_open_serves_the_next_request() -> None:
 def test_a_client_that_leaves_holds_nothing_up(step: Any) -> None:
     """Whatever the server waits for when a client goes, others are served and it stops at once."""
     scripts = [Script((Send(b"a"), step, Send(b"late"))), Script((Send(b"b"),))]
-    with ReplayServer(scripts) as server:
+    with FaultServer(scripts) as server:
         with response(server) as first:
             assert first.read(1) == b"a"
         with response(server) as second:
@@ -279,7 +286,7 @@ def test_a_list_answers_in_order_and_its_last_repeats() -> None:
     """The first request gets the first script, requests beyond the list the last."""
     scripts = [Script((Send(b"a"),)), Script((Send(b"b"),))]
     bodies: list[bytes] = []
-    with ReplayServer(scripts) as server:
+    with FaultServer(scripts) as server:
         for _ in range(4):
             with response(server) as answer:
                 bodies.append(answer.read())
@@ -293,7 +300,7 @@ def test_a_function_answers_by_the_request() -> None:
         text = f"{request.method} {request.path} {request.headers['x-one']} {request.json['n']}"
         return Script((Send(text.encode()),))
 
-    with ReplayServer(reply) as server, connected(server) as connection:
+    with FaultServer(reply) as server, connected(server) as connection:
         connection.request("PUT", "/a?b=c", b'{"n": 7}', {"X-One": "1"})
         with connection.getresponse() as answer:
             assert answer.read() == b"PUT /a?b=c 1 7"
@@ -307,14 +314,14 @@ def test_a_reply_function_that_fails_is_heard_of() -> None:
 
     with (
         pytest.raises(LookupError, match="/v1/any"),
-        ReplayServer(reply) as server,
+        FaultServer(reply) as server,
         pytest.raises(http.client.RemoteDisconnected),
         response(server),
     ):
         pass  # there is no response
     with (
         pytest.raises(http.client.RemoteDisconnected),
-        ReplayServer(reply) as server,
+        FaultServer(reply) as server,
         response(server),
     ):
         pass
@@ -323,7 +330,7 @@ def test_a_reply_function_that_fails_is_heard_of() -> None:
 def test_an_empty_list_is_refused() -> None:
     """There must be something to answer with."""
     with pytest.raises(ValueError, match="expected at least one"):
-        ReplayServer([])
+        FaultServer([])
 
 
 # -- starting and stopping -------------------------------------------------------------------------
@@ -333,7 +340,7 @@ def test_an_empty_list_is_refused() -> None:
 def test_stopping_ends_every_connection(step: Any) -> None:
     """A client that still waits sees the end, the port is free, and no socket is left open."""
     with contextlib.ExitStack() as stack:
-        with ReplayServer(Script((Send(b"a"), step))) as server:
+        with FaultServer(Script((Send(b"a"), step))) as server:
             host, port = server.base_url.removeprefix("http://").split(":")
             answer = stack.enter_context(response(server))
             assert answer.read(1) == b"a"
@@ -349,7 +356,7 @@ def test_stopping_ends_every_connection(step: Any) -> None:
 
 def test_a_server_runs_only_within_its_block() -> None:
     """Before and after there is no address; it can be started again, but not twice at once."""
-    server = ReplayServer(Script((Send(b"a"),)))
+    server = FaultServer(Script((Send(b"a"),)))
     for _ in range(2):
         with pytest.raises(RuntimeError, match="not running"):
             _ = server.base_url
@@ -364,7 +371,7 @@ def test_a_server_runs_only_within_its_block() -> None:
 
 def test_a_request_that_is_cut_off_is_no_request() -> None:
     """A client that leaves in its head or in its body disturbs nothing."""
-    with ReplayServer(Script((Send(b"a"),))) as server:
+    with FaultServer(Script((Send(b"a"),))) as server:
         host, port = server.base_url.removeprefix("http://").split(":")
         for part in (b"", b"POST / HT", b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nabc"):
             with socket.create_connection((host, int(port))) as client:
@@ -372,3 +379,104 @@ def test_a_request_that_is_cut_off_is_no_request() -> None:
         with response(server) as answer:
             assert answer.read() == b"a"
         assert len(server.requests) == 1
+
+
+# -- a reply, for whoever asks ---------------------------------------------------------------------
+
+REPLY = Reply().text("On it.").call("create_ticket", {"title": "x"})
+
+
+@pytest.mark.parametrize("provider", EVERY_CLIENT)
+def test_a_reply_is_answered_in_the_words_of_who_is_asked(provider: str) -> None:
+    """One server speaks with every provider's real client, which its path tells."""
+    client = EVERY_CLIENT[provider]
+    with FaultServer(REPLY) as server:
+        connected = client.connect(server.base_url)
+        with Turn(client.stream(connected), tools=None) as turn:
+            list(turn)
+        client.close(connected)
+        assert len(server.requests) == 1
+    assert turn.provider == provider
+    assert turn.text == "On it."
+    assert [(one.name, one.args) for one in turn.outcomes if isinstance(one, Dispatchable)] == [
+        ("create_ticket", {"title": "x"})
+    ]
+
+
+def ask(server: FaultServer, path: str, body: bytes = b'{"stream": true}') -> tuple[int, str]:
+    """The status of an answer and its text."""
+    with connected(server) as connection:
+        connection.request("POST", path, body)
+        with connection.getresponse() as answer:
+            return answer.status, answer.read().decode()
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/v1/any", "/v1/messages/count", "/v1/completions?a=/responses"]
+)
+def test_a_path_that_is_nobodys_says_what_was_expected(path: str) -> None:
+    """A 404 names the paths, and asks for nothing else."""
+    with FaultServer(REPLY) as server:
+        status, text = ask(server, path)
+    assert status == 404
+    message = json.loads(text)["error"]["message"]
+    assert message.startswith(f"no provider has the path {path.partition('?')[0]}; expected one")
+    assert "/chat/completions (openai-chat)" in message
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/messages", b"{}", 400),
+        ("/v1/messages", b'{"stream": false}', 400),
+        ("/v1/messages", b'{"stream": "true"}', 400),
+        ("/v1/messages", b"", 400),
+        ("/v1/messages", b"[]", 400),
+        ("/v1/messages", b'{"stream": true}', 200),
+        ("/v1/chat/completions?api-version=1", b'{"stream": true}', 200),
+        ("/openai/deployments/m/chat/completions", b"{}", 400),
+        ("/v1/responses", b"{}", 400),
+        ("/v2/chat", b"{}", 400),
+        ("/api/chat", b'{"stream": false}', 400),
+        ("/api/chat", b"{}", 200),
+        ("/v1beta/models/m:streamGenerateContent?alt=sse", b"{}", 200),
+        ("/model/m/converse-stream", b"{}", 200),
+    ],
+)
+def test_only_streams_are_served(path: str, body: bytes, status: int) -> None:
+    """Who asks for a whole message is told so; Ollama streams where nothing is said."""
+    for reply in (REPLY, RECORDING):
+        with FaultServer(reply) as server:
+            came, text = ask(server, path, body)
+        assert came == status
+        assert ("does not ask for a stream" in text) == (status == 400)
+
+
+def test_faults_are_put_into_every_answer() -> None:
+    """Into replies, recordings and scripts alike, in order."""
+    answers = [REPLY, REPLY.to_recording("anthropic"), REPLY.to_recording("anthropic").to_script()]
+    with FaultServer(answers, faults=[ceiling(), cut_after(2)]) as server:
+        bodies = {ask(server, "/v1/messages")[1] for _ in answers}
+    (body,) = bodies
+    assert body.count("event: ") == 2
+
+
+def test_a_fault_that_means_nothing_is_heard_of() -> None:
+    """What is known before is refused at once; for a reply it is raised when the block is left."""
+    fault = FAULTS["repeated-id"]
+    with pytest.raises(NotApplicable, match="in cohere"):
+        FaultServer([REPLY.to_recording("cohere")], faults=[fault])
+    with (
+        pytest.raises(NotApplicable, match="in anthropic"),
+        FaultServer(REPLY, faults=[fault]) as server,
+        pytest.raises(http.client.RemoteDisconnected),
+    ):
+        ask(server, "/v1/messages")
+
+
+def test_a_port_can_be_asked_for() -> None:
+    """One that was free a moment ago."""
+    with FaultServer(REPLY) as server:
+        port = int(server.base_url.rpartition(":")[2])
+    with FaultServer(REPLY, port=port) as server:
+        assert server.base_url == f"http://127.0.0.1:{port}"

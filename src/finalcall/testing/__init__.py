@@ -1,25 +1,53 @@
 """The test kit: models' replies, recordings, faults, and a loopback server for real clients."""
 
+from finalcall.testing.assertions import assert_settled
+from finalcall.testing.cancelling import acancel_after, cancel_after
 from finalcall.testing.fake_clock import FakeClock
 from finalcall.testing.faults import (
+    FAULTS,
+    ceiling,
+    content_filter,
     cut_after,
     cut_at_byte,
+    deliver_twice,
+    duplicate_key,
+    end_twice,
     end_without_terminal,
+    garbage_byte,
+    in_band_error,
+    lose_connection,
+    missing_id,
+    missing_index,
+    ping_after,
     pings,
+    refusal,
+    repeated_id,
+    repeated_name,
     reset_after,
+    same_index,
+    splice,
+    split_characters,
     stall_after,
+    stay_open,
+    trickle,
 )
+from finalcall.testing.faulty_streams import Announced, FaultyStream
 from finalcall.testing.outcomes import dispatchable, schema_error
+from finalcall.testing.recorder import Destination, Recorder, record
 from finalcall.testing.recordings import Framing, RecordedEvent, Recording
 from finalcall.testing.replies import Reply
 from finalcall.testing.reply_parts import Call, Part, Text, Thinking, Tokens
+from finalcall.testing.routes import RecordedRequest
 from finalcall.testing.scripted_model import ModelOptions, ModelRequest, ScriptedModel
-from finalcall.testing.server import RecordedRequest, ReplayServer
+from finalcall.testing.server import Answer, FaultServer
 from finalcall.testing.steps import (
     Close,
     CloseAbruptly,
+    Edit,
     Fault,
+    Harm,
     KeepOpen,
+    NotApplicable,
     Pause,
     Pings,
     Reset,
@@ -30,22 +58,31 @@ from finalcall.testing.steps import (
 )
 
 __all__ = [
+    "FAULTS",
+    "Announced",
+    "Answer",
     "Call",
     "Close",
     "CloseAbruptly",
+    "Destination",
+    "Edit",
     "FakeClock",
     "Fault",
+    "FaultServer",
+    "FaultyStream",
     "Framing",
+    "Harm",
     "KeepOpen",
     "ModelOptions",
     "ModelRequest",
+    "NotApplicable",
     "Part",
     "Pause",
     "Pings",
     "RecordedEvent",
     "RecordedRequest",
+    "Recorder",
     "Recording",
-    "ReplayServer",
     "Reply",
     "Reset",
     "Script",
@@ -56,12 +93,35 @@ __all__ = [
     "Text",
     "Thinking",
     "Tokens",
+    "acancel_after",
+    "assert_settled",
+    "cancel_after",
+    "ceiling",
+    "content_filter",
     "cut_after",
     "cut_at_byte",
+    "deliver_twice",
     "dispatchable",
+    "duplicate_key",
+    "end_twice",
     "end_without_terminal",
+    "garbage_byte",
+    "in_band_error",
+    "lose_connection",
+    "missing_id",
+    "missing_index",
+    "ping_after",
     "pings",
+    "record",
+    "refusal",
+    "repeated_id",
+    "repeated_name",
     "reset_after",
+    "same_index",
     "schema_error",
+    "splice",
+    "split_characters",
     "stall_after",
+    "stay_open",
+    "trickle",
 ]

@@ -129,13 +129,14 @@ class Recording:
         return b"".join(self.to_frames(framing))
 
     def to_script(self, framing: Framing | None = None) -> Script:
-        """The response as a script for `ReplayServer`, one `Send` an event.
+        """The response as a script for `FaultServer`, one `Send` an event.
 
         Args:
             framing: Another wire format than the provider's own.
         """
         frames = self.to_frames(framing)
-        return Script(tuple(map(Send, frames)), CONTENT_TYPES[framing or self.framing])
+        content_type = CONTENT_TYPES[framing or self.framing]
+        return Script(tuple(map(Send, frames)), content_type, self.header.get("dialect"))
 
     def _is_keyed(self, event: RecordedEvent) -> bool:
         """Whether the client's dict has the event's name as its key, as boto3 gives it."""

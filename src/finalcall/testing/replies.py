@@ -169,7 +169,7 @@ class Reply:
         return to_objects(provider, self.to(provider))
 
     def to_recording(self, provider: str) -> Recording:
-        """The stream as a recording, for `ReplayServer` and for faults.
+        """The stream as a recording, for `FaultServer` and for faults.
 
         `reply.to_recording("cohere").to_script().with_faults(stall_after(3))` stalls.
 

@@ -240,7 +240,7 @@ def _play(script: Script) -> Iterator[bytes]:
     ]
     if waiting:
         raise ValueError(
-            f"the script has a step that waits ({waiting[0]}): give it to a ReplayServer and "
+            f"the script has a step that waits ({waiting[0]}): give it to a FaultServer and "
             "point a client at that"
         )
     return _body(script)

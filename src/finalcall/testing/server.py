@@ -1,4 +1,4 @@
-"""A loopback HTTP/1.1 server that answers with scripts, so that a real client can be tested.
+"""A loopback HTTP/1.1 server that answers as a model's provider, well or with faults.
 
 It runs in one thread of its own. Leaving its `with` block ends every connection and the thread.
 """
@@ -13,16 +13,18 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, final
+from typing import Final, Self, TypeAlias, final
 
 from finalcall.testing.recordings import Recording
+from finalcall.testing.replies import Reply
+from finalcall.testing.routes import RecordedRequest, Refusal, provider_of, refuse_unstreamed
 from finalcall.testing.steps import (
     LAST_STEPS,
     Close,
     CloseAbruptly,
+    Edit,
     KeepOpen,
     Pause,
     Pings,
@@ -37,55 +39,49 @@ _LINGER_ZERO: Final = struct.pack("ii", 1, 0)  # closing then sends RST instead 
 _MAX_HEAD_BYTES: Final = 256 * 1024
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """A request that the server got.
+Answer: TypeAlias = Reply | Recording | Script
+"""What a request is answered with: a reply in the words of whoever is asked, or a body as it is."""
 
-    Attributes:
-        method: Such as `POST`.
-        path: With the query, as sent.
-        headers: By name in lower case.
-        body: As sent.
-    """
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        """The body parsed as JSON.
-
-        Raises:
-            ValueError: The body is not JSON.
-        """
-        return json.loads(self.body)
-
-
-Reply: TypeAlias = Script | Recording
-Replies: TypeAlias = Reply | Sequence[Reply] | Callable[[RecordedRequest], Reply]
+Answers: TypeAlias = Answer | Sequence[Answer] | Callable[[RecordedRequest], Answer]
+"""One answer for every request; a list, whose first item answers the first request and whose last
+answers all that follow; or a function of the request."""
 
 
 @final
-class ReplayServer:
-    """Answers every request, whatever its path, with a scripted body.
+class FaultServer:
+    """Answers the requests of a provider's real client, and keeps them.
 
-    Use it as a context manager, sync or async, and point a client at `base_url`. What a reply
-    function raises cuts its connection, and is raised again when the block is left.
+    Use it as a context manager, sync or async, and point the client at `base_url`. A `Reply` is
+    answered in the words of the provider whose path is asked: `finalcall.testing.routes` has the
+    table; any other path gets a 404 that says so. A recording or script is answered whatever is
+    asked. A request for a reply or a recording that is not to be streamed gets a 400.
+
+    What a function of the request or a fault raises cuts its connection, and is raised again when
+    the block is left.
 
     Args:
-        replies: One script or recording for every request; a list, whose first item answers the
-            first request and whose last answers all that follow; or a function of the request.
+        replies: One reply, recording or script for every request; a list, whose first item answers
+            the first request and whose last answers all that follow; or a function of the request.
+        faults: Put into each answer, in order.
+        port: Where to listen; 0 takes a port that is free.
         tls: A server's context with its certificate, to speak TLS; `None` speaks plain HTTP.
 
     Raises:
         ValueError: The list is empty.
+        NotApplicable: A fault means nothing for a script or a recording that is given.
     """
 
-    def __init__(self, replies: Replies, *, tls: ssl.SSLContext | None = None) -> None:
-        self._reply_to = _reply_function(replies)
+    def __init__(
+        self,
+        replies: Answers,
+        *,
+        faults: Sequence[Edit] = (),
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._faults = tuple(faults)
+        self._answer_to = self._answer_function(replies)
+        self._wanted_port = port
         self._tls = tls
         self._thread: threading.Thread | None = None
         self._stop: Callable[[], object] | None = None
@@ -110,13 +106,13 @@ class ReplayServer:
     def __enter__(self) -> Self:
         if self._thread is not None:
             raise RuntimeError("the server is running already; make another one")
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = socket.create_server(("127.0.0.1", self._wanted_port))
         self._port = listener.getsockname()[1]
         listening = threading.Event()
         self._thread = threading.Thread(
             target=self._run,
             args=(listener, listening),
-            name="replay-server",
+            name="fault-server",
         )
         self._thread.start()
         listening.wait()
@@ -208,8 +204,10 @@ class ReplayServer:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> bool:
-        reply = self._reply_to(request)
-        script = reply.to_script() if isinstance(reply, Recording) else reply
+        script = self._script_for(request)
+        if isinstance(script, Refusal):
+            await _refuse(writer, script)
+            return False
         persists = any(isinstance(step, KeepOpen) for step in script.steps)
         writer.write(
             b"HTTP/1.1 200 OK\r\n"
@@ -235,6 +233,37 @@ class ReplayServer:
             gone.cancel()
             await asyncio.wait({gone})
         return keep_open
+
+    def _answer_function(self, answers: Answers) -> Callable[[RecordedRequest], Answer]:
+        if callable(answers):
+            return answers
+        sequence = (answers,) if isinstance(answers, Reply | Recording | Script) else tuple(answers)
+        if not sequence:
+            raise ValueError(
+                "the list of replies is empty; expected at least one reply, script or recording"
+            )
+        for answer in sequence:
+            if not isinstance(answer, Reply):  # a reply is nobody's until it is asked for
+                _to_script(answer).with_faults(*self._faults)
+        upcoming = itertools.chain(sequence, itertools.repeat(sequence[-1]))
+        return lambda _: next(upcoming)
+
+    def _script_for(self, request: RecordedRequest) -> Script | Refusal:
+        answer = self._answer_to(request)
+        if isinstance(answer, Reply | Recording):
+            refusal = refuse_unstreamed(request)
+            if refusal is not None:
+                return refusal
+        if isinstance(answer, Reply):
+            provider = provider_of(request)
+            if isinstance(provider, Refusal):
+                return provider
+            answer = answer.to_recording(provider)
+        return _to_script(answer).with_faults(*self._faults)
+
+
+def _to_script(answer: Recording | Script) -> Script:
+    return answer.to_script() if isinstance(answer, Recording) else answer
 
 
 async def _open(
@@ -278,6 +307,18 @@ async def _write_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
         await writer.drain()
 
 
+async def _refuse(writer: asyncio.StreamWriter, refusal: Refusal) -> None:
+    body = json.dumps({"error": {"type": "fault_server", "message": refusal.sentence}}).encode()
+    writer.write(
+        b"HTTP/1.1 %d %s\r\n"
+        b"Content-Type: application/json\r\n"
+        b"Content-Length: %d\r\n"
+        b"Connection: close\r\n\r\n" % (refusal.status, refusal.phrase.encode(), len(body))
+    )
+    writer.write(body)
+    await writer.drain()
+
+
 async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     request_line, *lines = head.rstrip().split("\r\n")
@@ -287,13 +328,3 @@ async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest:
     }
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     return RecordedRequest(method, path, headers, body)
-
-
-def _reply_function(replies: Replies) -> Callable[[RecordedRequest], Reply]:
-    if callable(replies):
-        return replies
-    sequence = (replies,) if isinstance(replies, Script | Recording) else tuple(replies)
-    if not sequence:
-        raise ValueError("the list of replies is empty; expected at least one script or recording")
-    upcoming = itertools.chain(sequence, itertools.repeat(sequence[-1]))
-    return lambda _: next(upcoming)

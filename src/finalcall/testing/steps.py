@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias, final
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, final
 
 SSE_CONTENT_TYPE = "text/event-stream"
 
@@ -87,6 +87,19 @@ LAST_STEPS = (Stall, Pings, Reset, Close, CloseAbruptly, KeepOpen)
 """Steps after which nothing else of the script happens."""
 
 
+Edit: TypeAlias = Callable[["Script"], "Script"]
+"""What makes one script of another."""
+
+Harm: TypeAlias = Literal["none", "call", "message"]
+"""What a fault spoils: nothing, so every call may run; one call, which must not run while the
+others may; or the message, of which no call may run."""
+
+
+@final
+class NotApplicable(ValueError):  # noqa: N818 - the name says what happened
+    """A fault means nothing for a script: its dialect has no place for it, or it has no calls."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Script:
@@ -95,29 +108,73 @@ class Script:
     Args:
         steps: What the server does after the head of the response.
         content_type: The response's content type.
+        dialect: Whose events the bytes are, such as `anthropic`; `None` where they tell themselves.
     """
 
     steps: tuple[Step, ...]
     content_type: str = SSE_CONTENT_TYPE
+    dialect: str | None = None
 
-    def with_faults(self, *faults: Fault) -> Script:
+    def with_faults(self, *faults: Edit) -> Script:
         """This script with faults put into it.
 
         Args:
-            faults: Applied in order, each to the result of the one before.
+            faults: Each a `Fault`, or any function from a script to another. Applied in order, each
+                to the result of the one before.
 
         Returns:
             A new script.
+
+        Raises:
+            NotApplicable: A fault means nothing for this script.
         """
         script = self
         for fault in faults:
             script = fault(script)
         return script
 
+    def with_steps(self, *steps: Step) -> Script:
+        """A response like this one that does something else.
+
+        Args:
+            steps: What the server does instead.
+        """
+        return replace(self, steps=steps)
+
     def body(self) -> bytes:
         """All bytes that the steps up to the last one send."""
         return b"".join(step.data for step in self.steps if isinstance(step, Send))
 
 
-Fault: TypeAlias = Callable[[Script], Script]
-"""Something that goes wrong, as a function from a script to another."""
+@final
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that goes wrong with a stream, and what must hold of it then.
+
+    Call it with a script to get the faulty one.
+
+    Attributes:
+        summary: What goes wrong, in a few words.
+        harm: What it spoils, where it strikes before the message's stop reason.
+        edit: What it makes of a script. Raises `NotApplicable` where it means nothing.
+    """
+
+    summary: str
+    harm: Harm
+    edit: Edit
+
+    def __call__(self, script: Script) -> Script:
+        """The script with the fault in it.
+
+        Args:
+            script: Any script.
+
+        Raises:
+            NotApplicable: The fault means nothing for it.
+        """
+        return self.edit(script)
+
+    @property
+    def lets_run(self) -> bool:
+        """Whether any call of the message may run."""
+        return self.harm != "message"

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: tools, arguments that satisfy or miss them, and models' replies.
+"""Hypothesis strategies: tools, arguments that satisfy or miss them, replies, faulty streams.
 
 Needs `hypothesis`, which the extra `testing` brings. Nothing else of the test kit does.
 """
@@ -9,19 +9,25 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from finalcall.testing.faults import FAULTS
+from finalcall.testing.faulty_streams import FaultyStream
+from finalcall.testing.rendering import RENDERERS
 from finalcall.testing.replies import Reply
 from finalcall.testing.reply_parts import Call, Part, Text, Thinking, Tokens, cut
 
 try:
     from hypothesis import strategies as st
-except ModuleNotFoundError as error:
+except ModuleNotFoundError as _missing:
     raise ImportError(
         "finalcall.testing.strategies needs the package 'hypothesis', which is not installed: "
         "pip install 'finalcall[testing]'"
-    ) from error
+    ) from _missing
 
 STOPS: Final = ("complete", "truncated", "filtered", "refused", "paused", None)
 """Every way in which a reply stops, the good one first."""
+
+PROVIDERS: Final = tuple(RENDERERS)
+"""Everybody whose streams a reply can be."""
 
 _NAMES: Final = ("amount", "city", "days", "note", "tags", "urgent")
 
@@ -113,6 +119,23 @@ def violating(draw: st.DrawFn, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @st.composite
+def calls_of(
+    draw: st.DrawFn, tools: Mapping[str, Mapping[str, Any]], *, valid: bool = True
+) -> Call:
+    """A call of one of the tools, whole, in any pieces: `reply.call` makes it part of a reply.
+
+    Args:
+        draw: Given by Hypothesis.
+        tools: One of `toolsets()`.
+        valid: Whether the arguments satisfy the tool's schema.
+    """
+    name = draw(st.sampled_from(sorted(tools)))
+    args = draw(matching(tools[name]) if valid else violating(tools[name]))
+    text = json.dumps(args, ensure_ascii=draw(st.booleans()))
+    return Call("call_1", name, cut(text, draw(st.integers(1, 12))))
+
+
+@st.composite
 def replies(
     draw: st.DrawFn,
     tools: Mapping[str, Mapping[str, Any]] | None = None,
@@ -139,6 +162,31 @@ def replies(
         parts.append(Call(f"call_{calls}", name, cut(text, size), draw(_mostly(True))))
     usage = draw(st.none() | st.tuples(st.integers(0, 999), st.integers(0, 999)))
     return Reply(tuple(parts), draw(st.sampled_from(stops)), Tokens(*usage or ()))
+
+
+@st.composite
+def faulty_streams(
+    draw: st.DrawFn,
+    tools: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    providers: Sequence[str] = PROVIDERS,
+    faults: Sequence[str] = tuple(FAULTS),
+) -> FaultyStream:
+    """A reply of any provider in which up to two things go wrong, and which calls it announces.
+
+    Give a pipeline of your own its `chunks()` or its `natives()`: each of its `announced` must get
+    one answer, and none may run unless `may_run`.
+
+    Args:
+        draw: Given by Hypothesis.
+        tools: One of `toolsets()`; see `replies`.
+        providers: Whose streams.
+        faults: Names in `FAULTS`.
+    """
+    reply = draw(replies(tools))
+    names = draw(st.lists(st.sampled_from(sorted(faults)), unique=True, max_size=2))
+    provider = draw(st.sampled_from(sorted(providers)))
+    return FaultyStream.of(provider, reply, [FAULTS[name] for name in names])
 
 
 @st.composite

@@ -1,0 +1,219 @@
+"""The pytest plugin: a server for an agent under test, and one test run under every fault.
+
+pytest loads it by itself wherever `finalcall` is installed; `-p no:finalcall` leaves it out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Final, Protocol
+
+import pytest
+
+from finalcall.testing.fake_clock import FakeClock
+from finalcall.testing.faults import FAULTS
+from finalcall.testing.replies import Reply
+from finalcall.testing.server import FaultServer
+from finalcall.testing.steps import Fault, NotApplicable, Script
+
+MARK: Final = "finalcall_faults"
+NO_FAULT: Final = "none"
+"""The first run of a marked test: its stream is whole."""
+
+_WITHIN: Final = 10.0
+"""Seconds that a marked test may take with one fault, unless its mark says otherwise."""
+
+_PROPERTY: Final = "finalcall_fault"
+_NOT_APPLICABLE: Final = pytest.StashKey[str]()
+_OVERDUE: Final = pytest.StashKey[float]()
+
+
+class StartServer(Protocol):
+    """What the fixture `fault_server` is."""
+
+    def __call__(self, replies: Any, *, faults: Any = ()) -> FaultServer:
+        """Start a server, which ends with the test.
+
+        Args:
+            replies: As for `FaultServer`.
+            faults: As for `FaultServer`, before the fault of a marked test.
+        """
+        ...
+
+
+# What tests ask for
+
+
+@pytest.fixture
+def script() -> Reply:
+    """An empty reply of a model, to be filled: `script.text("On it.").call("pay", {"euro": 5})`."""
+    return Reply()
+
+
+@pytest.fixture
+def fake_clock() -> FakeClock:
+    """A clock that is moved by hand: `Turn(..., clock=fake_clock)`."""
+    return FakeClock()
+
+
+@pytest.fixture
+def fault(request: pytest.FixtureRequest) -> Fault | None:
+    """The fault of this run of a test marked `finalcall_faults`; `None` where the stream is whole.
+
+    `fault.lets_run` says whether any call of the message may run.
+    """
+    name: str = getattr(request, "param", NO_FAULT)
+    return None if name == NO_FAULT else FAULTS[name]
+
+
+@pytest.fixture
+def fault_server(request: pytest.FixtureRequest, fault: Fault | None) -> Iterator[StartServer]:
+    """Starts loopback servers with the fault of this run in what they send: `fault_server(script)`.
+
+    They end with the test. A marked test that takes longer than its mark allows fails: its servers
+    are ended then, so that whoever still waits for them gets on.
+    """
+    item: pytest.Item = request.node
+    servers: list[FaultServer] = []
+
+    def start(replies: Any, *, faults: Any = ()) -> FaultServer:
+        edits = [*faults, *([] if fault is None else [_noting(item, fault)])]
+        server = FaultServer(replies, faults=edits)
+        server.__enter__()
+        servers.append(server)
+        return server
+
+    def end() -> None:
+        for server in servers:
+            server.__exit__(None, None, None)
+
+    def give_up() -> None:
+        item.stash[_OVERDUE] = within
+        end()
+
+    marker = item.get_closest_marker(MARK)
+    within = _WITHIN if marker is None else float(marker.kwargs.get("within", _WITHIN))
+    alarm = threading.Timer(within, give_up)
+    if marker is not None:
+        alarm.start()
+    try:
+        yield start
+    finally:
+        alarm.cancel()
+        if alarm.ident is not None:
+            alarm.join()
+        end()
+
+
+def _noting(item: pytest.Item, fault: Fault) -> Callable[[Script], Script]:
+    """A fault that says so to the report where it means nothing, and then does nothing."""
+
+    def edit(script: Script) -> Script:
+        try:
+            return fault(script)
+        except NotApplicable as error:
+            item.stash[_NOT_APPLICABLE] = str(error)
+            return script
+
+    return edit
+
+
+# One test under every fault
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARK}(*names, leave_out=(), within={_WITHIN:g}): run the test once with a whole stream "
+        "and once under each fault that finalcall.testing.FAULTS names (or under the named ones, "
+        "without those to leave out), for at most so many seconds each, and report a table",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a marked test once a fault."""
+    marker = metafunc.definition.get_closest_marker(MARK)
+    if marker is None:
+        return
+    if "fault" not in metafunc.fixturenames:
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid} is marked {MARK} and asks for neither fault_server nor "
+            "fault, so nothing would go wrong in it; ask for the fixture fault_server"
+        )
+    metafunc.parametrize("fault", _names(metafunc.definition.nodeid, marker), indirect=True)
+
+
+def _names(test: str, marker: pytest.Mark) -> list[str]:
+    leave_out = marker.kwargs.get("leave_out", ())
+    unknown = [name for name in (*marker.args, *leave_out) if name not in FAULTS]
+    if unknown:
+        raise pytest.UsageError(
+            f"{test} is marked {MARK} with {', '.join(map(repr, unknown))}; "
+            f"the faults are {', '.join(FAULTS)}"
+        )
+    surplus = marker.kwargs.keys() - {"leave_out", "within"}
+    if surplus:
+        raise pytest.UsageError(
+            f"{test} is marked {MARK} with {', '.join(sorted(surplus))}; "
+            "expected leave_out= or within="
+        )
+    return [NO_FAULT, *(name for name in marker.args or FAULTS if name not in leave_out)]
+
+
+# What is reported
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say so where a fault meant nothing to a test, and where it waited for too long."""
+    report = yield
+    if not isinstance(item, pytest.Function) or call.when != "call":
+        return report
+    if item.get_closest_marker(MARK) is None:
+        return report
+    name = item.callspec.params["fault"]
+    report.user_properties.append((_PROPERTY, name))
+    path, line, _ = item.location
+    if _NOT_APPLICABLE in item.stash:
+        report.outcome = "skipped"
+        reason = f"Skipped: the fault {name!r} means nothing here: {item.stash[_NOT_APPLICABLE]}"
+        report.longrepr = (path, (line or 0) + 1, reason)
+    elif _OVERDUE in item.stash:
+        report.outcome = "failed"
+        report.longrepr = (
+            f"under the fault {name!r} the test was not over after {item.stash[_OVERDUE]:g} s, "
+            "though its stream had nothing more to say; give the turn (idle_timeout=) or the "
+            f"client (timeout=) a shorter limit than that, or mark the test {MARK}(within=...)"
+        )
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the table: a row a fault, a column a test."""
+    results: dict[str, dict[str, str]] = {}
+    for category, word in (("passed", "ok"), ("failed", "FAILED"), ("skipped", "n/a")):
+        for report in terminalreporter.stats.get(category, ()):
+            fault = dict(getattr(report, "user_properties", ())).get(_PROPERTY)
+            if fault is not None:
+                found = results.setdefault(report.nodeid.partition("[")[0], {})
+                found[fault] = "FAILED" if found.get(fault) == "FAILED" else word
+    if not results:
+        return
+    tests = list(results)
+    faults = [
+        fault for fault in (NO_FAULT, *FAULTS) if any(fault in found for found in results.values())
+    ]
+    terminalreporter.section("finalcall faults")
+    for number, test in enumerate(tests, 1):
+        terminalreporter.write_line(f"{number}: {test}")
+    width = max(map(len, faults))
+    terminalreporter.write_line(
+        " ".join([" " * width, *(f"{number:>6}" for number in range(1, len(tests) + 1))])
+    )
+    for fault in faults:
+        cells = (f"{results[test].get(fault, '-'):>6}" for test in tests)
+        terminalreporter.write_line(" ".join([f"{fault:<{width}}", *cells]))
