@@ -1,4 +1,4 @@
-"""A chat in the browser whose tool blocks fill in live, with a button for each thing that goes wrong.
+"""A chat in the browser whose tool blocks fill in live, with a button for each fault.
 
 Run `python examples/web_chat/app.py` and open the address that it prints. No key is needed: the
 model is a scripted server on this machine, which puts the fault of the button into its stream.
@@ -34,7 +34,7 @@ def create_ticket(
     project: str, title: str, priority: Literal["low", "normal", "urgent"], access_code: str
 ) -> str:
     """Open a ticket for the team that owns a project."""
-    return f"opened {project}-17 ({priority}): {title}"
+    return f"opened {project}-17 ({priority}): {title}" if access_code else "refused"
 
 
 TOOLS = ToolSet(
@@ -103,7 +103,9 @@ class Chat:
         except asyncio.CancelledError:
             pass  # the Stop button: the turn has settled, and the page is told below
         except anthropic.APIError as error:
-            await self._updates.put({"note": f"The model could not be asked: {type(error).__name__}"})
+            await self._updates.put(
+                {"note": f"The model could not be asked: {type(error).__name__}"}
+            )
         blocks.end()
         await self._show(blocks)
         await self._updates.put({"over": True})
