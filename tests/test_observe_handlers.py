@@ -6,6 +6,7 @@ import json
 import logging
 import multiprocessing
 import os
+import signal
 import stat
 import threading
 import warnings
@@ -101,6 +102,29 @@ def test_a_torn_line_ends_where_the_next_record_begins(tmp_path: Path) -> None:
     whole, torn, *rest = path.read_text().splitlines()
     assert (json.loads(whole)["n"], torn) == (1, '{"n": 2')
     assert [json.loads(line)["n"] for line in rest] == [3, 4]
+
+
+def write_for_ever(directory: Path) -> None:
+    handler = JsonlHandler(directory)
+    while True:
+        handler.handle(record({"n": 0, "raw": "x" * 4096}))
+
+
+def test_a_process_that_is_killed_leaves_whole_lines(tmp_path: Path) -> None:
+    """Of many lines at most the last one is torn, and the next process goes on below it."""
+    process = multiprocessing.get_context("spawn").Process(target=write_for_ever, args=(tmp_path,))
+    process.start()
+    path = tmp_path / "finalcall-2031-05-06.jsonl"
+    while process.is_alive() and not (path.exists() and path.stat().st_size > 200_000):
+        process.join(0.01)
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    JsonlHandler(tmp_path).handle(record({"n": 1}))
+    *written, torn, last = path.read_text().splitlines()
+    assert {len(json.loads(line)["raw"]) for line in written} == {4096}
+    assert torn == written[0] or not torn.endswith("}")
+    assert json.loads(last)["n"] == 1
 
 
 def write(directory: Path, who: int) -> None:

@@ -134,6 +134,54 @@ def test_tools_are_kept_apart_and_made_up_names_together() -> None:
     assert [counts.tool for counts in watched.monitor.counts()] == ["search", "pay", None]
 
 
+def test_a_tool_that_nobody_calls_any_more_comes_back() -> None:
+    """Calls of any other tool move the window on for it, and nobody has to call `check`."""
+    watched = Watched()
+    watched.settle(*[LOST] * 10)
+    watched.clock.advance(59)
+    watched.settle(GOOD, tool="search")
+    assert watched.said == [("abandoned_or_unparseable", True)]
+    watched.clock.advance(1)
+    watched.settle(GOOD, GOOD, tool="search")
+    assert watched.said[1:] == [("abandoned_or_unparseable", False)]
+    assert watched.changes[-1].counts.tool == "pay"
+
+
+def test_a_tool_that_is_forgotten_is_said_to_be_back() -> None:
+    """Else whoever was told that it left its band would wait for ever."""
+    watched = Watched()
+    watched.settle(*[LOST] * 10, tool="gone")
+    for number in range(1_000):
+        watched.settle(GOOD, tool=f"tool {number}")
+    assert watched.said == [
+        ("abandoned_or_unparseable", True),
+        ("abandoned_or_unparseable", False),
+    ]
+    assert (watched.changes[-1].counts.tool, watched.changes[-1].value) == ("gone", 1.0)
+
+
+def test_a_callback_that_raises_is_told_the_other_changes() -> None:
+    """What it raised first comes out of `check`, once it was told everything."""
+    told: list[str | None] = []
+
+    def pager_is_down(change: Change) -> None:
+        told.append(change.counts.tool)
+        raise ConnectionError(change.counts.tool)
+
+    clock = FakeClock()
+    monitor = Monitor(
+        bands={"truncated": (0, 0.5)}, on_change=pager_is_down, minimum=1, clock=clock
+    )
+    for tool in ("a", "b"):
+        with pytest.raises(ConnectionError):
+            monitor.call_settled(None, settled(CUT, tool))
+    clock.advance(601)
+    with pytest.raises(ConnectionError, match="a"):
+        monitor.check()
+    monitor.check()
+    assert told == ["a", "b", "a", "b"]
+
+
 def test_what_it_holds_is_bounded() -> None:
     """Of very many tools, the one that was quiet the longest is forgotten."""
     watched = Watched()

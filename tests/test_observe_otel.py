@@ -232,6 +232,24 @@ def test_a_call_without_an_id_or_a_name_is_told_without(seen: Seen) -> None:
     assert seen.points("finalcall.calls.announced")[0][0]["gen_ai.tool.name"] == "_OTHER"
 
 
+@pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
+def test_half_a_character_can_be_exported(tools: Any, seen: Seen) -> None:
+    """One in a name, an id, a stop reason or a code would keep everything else from being sent."""
+    broken = [message_start(), *call(0, "id\ud83d", name="na\ud83dme"), *stopped("stop\ud83d")]
+    settle(broken, tools=tools)
+    error = {"type": "error", "error": {"type": "bad\ud83d", "message": "x"}}
+    settle([message_start(), *call(0), error], tools=tools)
+    attributes = [
+        attributes
+        for span in seen.spans
+        for attributes in (span.attributes, *(event.attributes for event in span.events))
+    ]
+    attributes += [one for one, _ in seen.points("finalcall.calls.settled")]
+    assert "na\ufffdme" in f"{attributes}"
+    assert f"{attributes}".count("bad\ufffd") == 1
+    assert "\\ud83d" not in f"{attributes}"
+
+
 def test_every_provider_has_its_name_in_the_conventions() -> None:
     """But for those that the conventions do not know."""
     assert set(PROVIDERS) - set(PROVIDER_NAMES) == {"langchain", "ollama"}

@@ -16,7 +16,7 @@ from finalcall.block_states import (
     BlockState,
     judge_outcome,
 )
-from finalcall.call_block import CallBlock, Watcher
+from finalcall.call_block import BlockField, CallBlock, Watcher
 from finalcall.events import (
     ArgumentsDelta,
     ArgumentsRestated,
@@ -35,6 +35,8 @@ from finalcall.tools import ToolSet, ToolsLike
 
 if TYPE_CHECKING:
     from finalcall.correction import AttemptStarted
+
+__all__ = ["BlockField", "BlockState", "Blocks", "CallBlock"]
 
 
 @final

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
+__all__ = ["GapSummary", "Gaps", "PhaseGaps"]
+
 PHASES: Final = ("first", "between", "in_call", "stopped")
 """What a turn may have been waiting for: its first event, one outside of a call, one inside of
 a call, or one after the stop reason."""
@@ -103,9 +105,9 @@ class PhaseGaps:
     __slots__ = ("_before", "brief", "counts", "longest")
 
     def __init__(self) -> None:
-        self.brief = 0
+        self.brief: int = 0
         self.counts: defaultdict[int, int] = defaultdict(int)
-        self.longest = 0.0
+        self.longest: float = 0.0
         self._before = 0.0
 
     def mark(self) -> float:

@@ -18,6 +18,8 @@ from finalcall.block_states import (
 )
 from finalcall.outcomes import Cause, Outcome
 
+__all__ = ["ENGLISH", "GERMAN", "JAPANESE", "Texts", "final_line"]
+
 Texts: TypeAlias = Mapping[str, str]
 """Texts by a `Cause`, a `BlockState` or one of the words `invalid`, `sibling`, `quiet` and
 `unnamed`. A table may hold only some: `complete` fills in the English rest. `Cause.CANCELLED` and

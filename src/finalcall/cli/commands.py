@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from finalcall.cli import demo, gaps
+from finalcall.cli import demo, explain, gaps, replay, report, serve
 from finalcall.version import __version__
 
 
@@ -28,7 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     demo.add_parser(commands.add_parser)
+    explain.add_parser(commands.add_parser)
     gaps.add_parser(commands.add_parser)
+    replay.add_parser(commands.add_parser)
+    report.add_parser(commands.add_parser)
+    serve.add_parser(commands.add_parser)
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))

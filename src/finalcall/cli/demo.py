@@ -28,7 +28,7 @@ from finalcall.events import (
     TextDelta,
 )
 from finalcall.outcomes import Dispatchable, Failed, Outcome, SchemaError
-from finalcall.testing import ReplayServer
+from finalcall.testing import FaultServer
 from finalcall.texts import final_line, printable
 from finalcall.turn import SettledTurn, Turn
 
@@ -136,7 +136,7 @@ def play(scene: Scene, kind: str, screen: Screen, pause: float) -> bool:
     screen.begin(f"{scene.name} ({kind})", scene.about)
     narrator = Narrator(screen)
     read = _READERS[kind]
-    with ReplayServer(scene.script(pause)) as server:
+    with FaultServer(scene.script(pause)) as server:
         turn, raised = read(server.base_url, scene, narrator)
     narrator.finish(turn, raised)
     wrong = _differences(scene, narrator, turn, raised)
@@ -178,7 +178,7 @@ class Narrator:
 
     def __init__(self, screen: Screen) -> None:
         self.lines: list[str] = []
-        self.pieces = 0
+        self.pieces: int = 0
         self._screen = screen
         self._text = ""
         self._tails: dict[str, str] = {}

@@ -66,7 +66,7 @@ class Change:
     Attributes:
         ratio: Which ratio.
         left: Whether it left the band; `False` says that it is back, or that too few calls are
-            within the window to say anything.
+            within the window to say anything, or that the tool is forgotten.
         value: The ratio now.
         band: The lowest and the highest value that are no news.
         counts: What it was made of, the tool and the provider included.
@@ -95,8 +95,9 @@ class Monitor(Observer):
     """Watches how calls settle, and says when that changes. Add it: `observe.add(Monitor(...))`.
 
     A ratio is out of its band while at least `minimum` calls are within the window and it is below
-    or above the band. `on_change` is called when that begins and when it is over. It is looked at
-    as each call settles; where traffic may cease altogether, call `check()` now and then.
+    or above the band. `on_change` is called when that begins and when it is over. A tool's ratios
+    are looked at as each call of it settles, and all of them as the window moves on and any call
+    settles; where traffic may cease altogether, call `check()` now and then.
 
     As for where to put the band: two published assistants had between 0.5 and 0.9 % of their turns
     with tools end with an abandoned or unparseable call, in steady state. That counts turns, and
@@ -104,12 +105,14 @@ class Monitor(Observer):
     your own traffic for a week, and leave room above what you see.
 
     It may be shared by all threads. What it holds is bounded: counts of at most 1,000 pairs of tool
-    and provider, the ones that were quiet the longest being forgotten first.
+    and provider, the ones that were quiet the longest being forgotten first. A ratio of theirs that
+    was out of its band is then said to be back.
 
     Args:
         bands: The lowest and the highest value of each ratio that are no news, as shares from 0 to
             1: `{"abandoned_or_unparseable": (0.0, 0.02)}`. A ratio without one is only counted.
-        on_change: Is called with each `Change`, in the thread whose call caused it.
+        on_change: Is called with each `Change`, in the thread whose call caused it. What it raises
+            breaks no turn and keeps it from no other change; it is not called with that one again.
         window: Its length in seconds.
         minimum: Calls within the window below which nothing is said.
         clock: Seconds on a scale that never goes back.
@@ -144,6 +147,7 @@ class Monitor(Observer):
         self._clock = clock
         self._lock = threading.Lock()
         self._sources: dict[tuple[str | None, str | None], _Source] = {}
+        self._looked = self._now()
 
     def call_settled(self, turn: object, settled: SettledCall) -> None:  # noqa: ARG002
         """Count a call, and say what changed by it."""
@@ -155,8 +159,7 @@ class Monitor(Observer):
             # Taken out and put in again: the first of them is the one that was quiet the longest.
             source = self._sources.pop(key) if key in self._sources else _Source()
             self._sources[key] = source
-            if len(self._sources) > _SOURCES:
-                del self._sources[next(iter(self._sources))]
+            changes = self._forget_one(now) if len(self._sources) > _SOURCES else []
             counts = source.slices.setdefault(now, [0, 0, 0, 0])
             if cancelled:
                 counts[3] += 1
@@ -164,18 +167,18 @@ class Monitor(Observer):
                 counts[0] += 1
                 counts[1] += lost
                 counts[2] += settled.reason == "truncated"
-            changes = self._changes(key, source, now)
+            # As the window moves on, a tool that nobody calls any more may be back in its band.
+            changes += self._changes(key, source, now) if now == self._looked else self._look(now)
         self._say(changes)
 
     def check(self) -> None:
-        """Look at every ratio again: time alone may have changed one."""
+        """Look at every ratio again: time alone may have changed one.
+
+        Raises:
+            Exception: What `on_change` raised first, once it was called with every change.
+        """
         with self._lock:
-            now = self._now()
-            changes = [
-                change
-                for key, source in self._sources.items()
-                for change in self._changes(key, source, now)
-            ]
+            changes = self._look(self._now())
         self._say(changes)
 
     def counts(self) -> list[MonitorCounts]:
@@ -187,6 +190,23 @@ class Monitor(Observer):
     def _now(self) -> int:
         """The number of the present slice."""
         return int(self._clock() // self._slice)
+
+    def _look(self, now: int) -> list[Change]:
+        """What has changed, of every tool and provider."""
+        self._looked = now
+        sources = self._sources.items()
+        return [change for key, source in sources for change in self._changes(key, source, now)]
+
+    def _forget_one(self, now: int) -> list[Change]:
+        """Forget the source that was quiet the longest: of it nothing is out of a band any more."""
+        key = next(iter(self._sources))
+        source = self._sources.pop(key)
+        counts = _sum(key, source, now)
+        return [
+            Change(ratio, False, counts.ratio(ratio), band, counts)
+            for ratio, band in self._bands.items()
+            if ratio in source.out
+        ]
 
     def _changes(
         self, key: tuple[str | None, str | None], source: _Source, now: int
@@ -203,8 +223,14 @@ class Monitor(Observer):
         return changes
 
     def _say(self, changes: list[Change]) -> None:
+        first: Exception | None = None
         for change in changes:  # outside of the lock: the callback may ask for the counts
-            self._on_change(change)
+            try:
+                self._on_change(change)
+            except Exception as error:  # told on: an alarm that is lost is lost for good
+                first = first or error
+        if first is not None:
+            raise first
 
 
 def _sum(key: tuple[str | None, str | None], source: _Source, now: int) -> MonitorCounts:

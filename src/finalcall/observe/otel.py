@@ -18,6 +18,7 @@ from finalcall.known import Known
 from finalcall.observe.observer import Observer
 from finalcall.observe.settled import Correction, SettledCall
 from finalcall.outcomes import Cause
+from finalcall.strict import encodable
 from finalcall.version import __version__
 
 TOOL: Final = "gen_ai.tool.name"
@@ -167,11 +168,13 @@ def _provider(provider: str | None) -> _Attributes:
 
 
 def _named(tool: str, provider: str | None) -> _Attributes:
-    return {TOOL: tool} | _provider(provider)
+    # Half a character in one name would break the export of everything else, too.
+    return {TOOL: encodable(tool)} | _provider(provider)
 
 
 def _identity(call_id: str | None, name: str | None) -> _Attributes:
-    return {key: value for key, value in ((CALL_ID, call_id), (TOOL, name)) if value is not None}
+    parts = ((CALL_ID, call_id), (TOOL, name))
+    return {key: encodable(value) for key, value in parts if value is not None}
 
 
 def _how(settled: SettledCall) -> _Attributes:
@@ -184,7 +187,7 @@ def _how(settled: SettledCall) -> _Attributes:
 def _of_turn(turn: Known) -> _Attributes:
     found = _provider(turn.provider) | {"finalcall.verdict": turn.verdict}
     if turn.stop_reason is not None:
-        found[FINISH_REASONS] = (turn.stop_reason.raw,)
+        found[FINISH_REASONS] = (encodable(turn.stop_reason.raw),)
     for name, tokens in (
         (INPUT_TOKENS, turn.usage.input_tokens),
         (OUTPUT_TOKENS, turn.usage.output_tokens),
@@ -199,5 +202,5 @@ def _mark(span: trace.Span, ending: Ending) -> None:
     cause = ending.cause or Cause.ENDED_EARLY
     span.set_attribute("finalcall.cause", cause.value)
     if cause is not Cause.CANCELLED:
-        span.set_attribute(ERROR, ending.code or cause.value)
+        span.set_attribute(ERROR, encodable(ending.code or cause.value))
         span.set_status(trace.StatusCode.ERROR)
