@@ -36,7 +36,7 @@ from mistralai.client import Mistral
 from benchmarks.bars import Row, Table, bar_for, markdown
 from benchmarks.measuring import estimate
 from finalcall import AsyncTurn, CallAnnounced, Idle, Settler, StreamIdle, Turn, ahear, hear
-from finalcall.testing import Pings, RecordedEvent, Recording, ReplayServer, Script, Stall, Step
+from finalcall.testing import FaultServer, Pings, RecordedEvent, Recording, Script, Stall, Step
 
 LIMIT = 0.5
 EVERY = 0.05
@@ -247,7 +247,7 @@ def _row(name: str, where: str, measure: Callable[[], tuple[float, str]], *, qui
 
 
 def _late(client: Client, script: Script, idle: Idle) -> tuple[float, str]:
-    with ReplayServer(script) as server, client.opened(server.base_url) as stream:
+    with FaultServer(script) as server, client.opened(server.base_url) as stream:
         turn = Turn(stream, tools=None, idle_timeout=idle)
         last = time.monotonic()
         try:
@@ -262,7 +262,7 @@ def _late(client: Client, script: Script, idle: Idle) -> tuple[float, str]:
 
 async def _alate(client: Client, script: Script, idle: Idle) -> tuple[float, str]:
     assert client.aopened is not None
-    with ReplayServer(script) as server:
+    with FaultServer(script) as server:
         async with client.aopened(server.base_url) as stream:
             turn = AsyncTurn(stream, tools=None, idle_timeout=idle)
             last = time.monotonic()

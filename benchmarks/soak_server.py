@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from typing import Final, Self
 
 from benchmarks import soak_plans
-from finalcall.testing import RecordedRequest, ReplayServer, Script
+from finalcall.testing import FaultServer, RecordedRequest, Script
 
 PORTS: Final = 4
 """Servers: a closed connection blocks its pair of ports for a minute, so one port is too few."""
@@ -41,7 +41,7 @@ class _Server:
 
     def __init__(self) -> None:
         self.answered = 0
-        self._server = ReplayServer(self._reply)
+        self._server = FaultServer(self._reply)
 
     @property
     def base_url(self) -> str:

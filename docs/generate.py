@@ -1,7 +1,8 @@
 """Writes the generated parts of the documents from the tables in the code.
 
 `python docs/generate.py` writes them anew; with `--check` it writes nothing and fails where one is
-stale. A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+stale. A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; a generated
+picture is a file of its own.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+import lifecycle_svg
+
+from finalcall.cli.explaining import ADVICE
 from finalcall.lifecycle import TERMINAL, TRANSITIONS, Input, State
 from finalcall.outcomes import Cause
 from finalcall.providers import PROVIDERS
 from finalcall.retry import CHANGES
 from finalcall.stop_reasons import CAUSES, Verdict
+from finalcall.testing import FAULTS
 from finalcall.texts import ENGLISH
 
 DOCS: Final = Path(__file__).parent
@@ -63,15 +68,6 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def diagram() -> str:
-    """The lifecycle as a state diagram."""
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {State.ANNOUNCED}"]
-    for state, steps in TRANSITIONS.items():
-        lines += [f"    {state} --> {after}: {given}" for given, after in steps.items()]
-    lines += [f"    {state} --> [*]" for state in State if state in TERMINAL]
-    return "\n".join([*lines, "```"])
-
-
 def lifecycle_table() -> str:
     """What every input leads to from every state; a hyphen is a forbidden step."""
     states = [state for state in State if state not in TERMINAL]
@@ -97,6 +93,25 @@ def causes() -> str:
         (
             [f"`{cause}`", sentences[cause.name], ENGLISH[cause], f"`{CHANGES[cause]}`"]
             for cause in Cause
+        ),
+    )
+
+
+def advice() -> str:
+    """What to do about each cause."""
+    return table(
+        ["cause", "what to do"],
+        ([f"`{cause}`", ADVICE[cause].replace("|", "\\|")] for cause in Cause),
+    )
+
+
+def faults() -> str:
+    """Every fault of the test kit by its name."""
+    return table(
+        ["name", "what goes wrong", "some call may run"],
+        (
+            [f"`{name}`", fault.summary, "yes" if fault.lets_run else "no"]
+            for name, fault in FAULTS.items()
         ),
     )
 
@@ -165,14 +180,18 @@ def _provider(name: str) -> str:
 
 
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
+    "advice": advice,
     "causes": causes,
-    "diagram": diagram,
+    "faults": faults,
     "lifecycle": lifecycle_table,
     "providers": providers,
     "stop_reasons": stop_reasons,
     "verdicts": verdicts,
 }
 """The generated parts by name."""
+
+PICTURES: Final[Mapping[str, Callable[[], str]]] = {"lifecycle.svg": lifecycle_svg.draw}
+"""The generated pictures by the name of their file."""
 
 
 def regenerated(document: str) -> str:
@@ -181,12 +200,12 @@ def regenerated(document: str) -> str:
 
 
 def stale(directory: Path = DOCS) -> dict[Path, str]:
-    """The documents whose generated parts are not as they must be, with what they must be."""
+    """The documents and pictures that are not as they must be, with what they must be."""
     found: dict[Path, str] = {}
-    for path in sorted(directory.glob("*.md")):
-        document = path.read_text(encoding="utf-8")
-        fresh = regenerated(document)
-        if fresh != document:
+    for path in sorted(directory.rglob("*.md")) + sorted(directory.rglob("*.svg")):
+        content = path.read_text(encoding="utf-8")
+        fresh = PICTURES[path.name]() if path.name in PICTURES else regenerated(content)
+        if fresh != content:
             found[path] = fresh
     return found
 

@@ -13,7 +13,7 @@ from typing import Any
 import anthropic
 
 from finalcall import AsyncTurn, Turn
-from finalcall.testing import ReplayServer
+from finalcall.testing import FaultServer
 from tests.streams import Case, outcomes_of
 
 MESSAGES: dict[str, Any] = {
@@ -62,7 +62,7 @@ def check_client(case: Case) -> int:
     dialect = case.recording.header["dialect"]
     expected = case.expected()
     for way, (connect, open_stream) in CLIENTS[dialect].items():
-        with ReplayServer(case.recording.to_script("sse")) as server:
+        with FaultServer(case.recording.to_script("sse")) as server:
             turn = _run(way, server.base_url, connect, open_stream, case.tools())
         raised = turn.ending is not None and turn.ending.exception is not None
         if raised and (dialect, way) in DIFFERENCES:

@@ -1,4 +1,7 @@
-"""Runs the Python blocks of a document in order, and compares what they print with what it says."""
+"""Runs the Python blocks of a document in order, and compares what they print with what it says.
+
+A block in `python` runs; one in `py` is shown only: code of others, or for what no test installs.
+"""
 
 from __future__ import annotations
 
@@ -59,4 +62,4 @@ def run(document: Path) -> int:
 
 def documents() -> list[Path]:
     """The README and everything in `docs`."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finalcall import AsyncTurn, Turn
-from finalcall.testing import Recording, ReplayServer, Script
+from finalcall.testing import FaultServer, Recording, Script
 from tests.streams import Case, outcomes_of
 
 
-def serve(*replies: Recording | Script) -> ReplayServer:
+def serve(*replies: Recording | Script) -> FaultServer:
     """A server that gives these replies in order."""
-    return ReplayServer(list(replies))
+    return FaultServer(list(replies))
 
 
 def run(stream: Any, **options: Any) -> Turn:

@@ -23,7 +23,7 @@ from finalcall import (
     asettle,
 )
 from finalcall.pacing import Pacing
-from finalcall.testing import ReplayServer, Script, Stall
+from finalcall.testing import FaultServer, Script, Stall
 from tests.messages import CLEAN, TOOLS, call, message_start
 from tests.test_turn import OPEN_CALL, PARAMETERS, SHORT, UNCLEAN, script
 
@@ -34,7 +34,7 @@ async def connect() -> AsyncIterator[Any]:
     opened: list[Any] = []
 
     async def open_stream(served: Script, *, helper: bool = False) -> Any:
-        server = ReplayServer(served)
+        server = FaultServer(served)
         server.__enter__()
         client = anthropic.AsyncAnthropic(base_url=server.base_url, api_key="none", max_retries=0)
         opened.extend((client, server))
@@ -44,7 +44,7 @@ async def connect() -> AsyncIterator[Any]:
 
     yield open_stream
     for thing in reversed(opened):
-        if isinstance(thing, ReplayServer):
+        if isinstance(thing, FaultServer):
             thing.__exit__(None, None, None)
         else:
             await thing.close()
@@ -197,7 +197,7 @@ async def test_native_events_are_the_sdks_own(connect: Any) -> None:
 
 async def test_open_makes_the_request_and_reads_its_parameters() -> None:
     """Tools and ceiling come from the request."""
-    with ReplayServer(script(CLEAN)) as server:
+    with FaultServer(script(CLEAN)) as server:
         async with anthropic.AsyncAnthropic(base_url=server.base_url, api_key="none") as client:
             for ceiling, verdict in ((1000, "dispatch"), (20, "fail")):
                 turn = AsyncTurn.open(
@@ -240,7 +240,7 @@ async def test_a_synchronous_stream_is_read_in_a_thread() -> None:
 async def test_a_real_synchronous_stream_that_stalls_is_woken() -> None:
     """The thread that reads a reachable connection ends with the turn."""
     with (
-        ReplayServer(script(OPEN_CALL, Stall())) as server,
+        FaultServer(script(OPEN_CALL, Stall())) as server,
         anthropic.Anthropic(base_url=server.base_url, api_key="none") as client,
     ):
         stream = client.messages.create(stream=True, **PARAMETERS)

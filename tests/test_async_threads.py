@@ -10,7 +10,7 @@ import anthropic
 import pytest
 
 from finalcall import AsyncTurn, CallAnnounced, Cause, Idle, Pacing, StreamIdle, asettle
-from finalcall.testing import ReplayServer, Script, Send, Stall
+from finalcall.testing import FaultServer, Script, Send, Stall
 from tests.loops import LOOPS, run
 from tests.messages import CLEAN, TOOLS, call, message_start, to_sse
 
@@ -67,7 +67,7 @@ def test_a_real_synchronous_stream_that_stalls_is_woken(loop: str, helper: bool)
     request: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": []}
     steps = [Send(to_sse([native])) for native in OPEN_CALL]
     with (
-        ReplayServer(Script((*steps, Stall()))) as server,
+        FaultServer(Script((*steps, Stall()))) as server,
         anthropic.Anthropic(base_url=server.base_url, api_key="none", max_retries=0) as client,
     ):
         run(loop, main)

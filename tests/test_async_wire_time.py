@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from finalcall import AsyncTurn, CallAnnounced, Cause, Event, Failed, Idle, Pacing, StreamQuiet
-from finalcall.testing import Pause, Pings, ReplayServer, Script, Send, Stall
+from finalcall.testing import FaultServer, Pause, Pings, Script, Send, Stall
 from tests import chat_chunks, messages, responses_events
 from tests.loops import LOOPS, run
 
@@ -146,7 +146,7 @@ async def play_all(dialect: Dialect) -> dict[str, tuple[AsyncTurn, list[Event]]]
 
     whole = sends([*dialect.start, *dialect.reasoning, *dialect.open_call, *dialect.rest])
     scripts = [Script(tuple(steps(dialect))) for steps, _ in SCENES.values()]
-    with ReplayServer([Script(tuple(whole)), *scripts]) as server:
+    with FaultServer([Script(tuple(whole)), *scripts]) as server:
         async with dialect.connect(server.base_url) as client:
             async for _ in await dialect.create(client):
                 pass

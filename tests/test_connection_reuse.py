@@ -35,9 +35,9 @@ from finalcall import (
 from finalcall.testing import (
     CloseAbruptly,
     FakeClock,
+    FaultServer,
     KeepOpen,
     Pings,
-    ReplayServer,
     Script,
     Send,
     Stall,
@@ -104,7 +104,7 @@ ANTHROPIC = SERVICES["anthropic"]
 
 def two_turns(service: Service, script: Script, **options: Any) -> tuple[int, list[Turn]]:
     """Two turns, one after the other over one client, and how many connections they took."""
-    with ReplayServer(script) as server, service.connect(server.base_url) as client:
+    with FaultServer(script) as server, service.connect(server.base_url) as client:
         turns: list[Turn] = []
         for _ in range(2):
             with Turn(service.ask(client), tools=None, **options) as turn:
@@ -115,7 +115,7 @@ def two_turns(service: Service, script: Script, **options: Any) -> tuple[int, li
 
 
 async def two_async_turns(service: Service, script: Script, **options: Any) -> int:
-    async with ReplayServer(script) as server, service.connect_async(server.base_url) as client:
+    async with FaultServer(script) as server, service.connect_async(server.base_url) as client:
         for _ in range(2):
             async with AsyncTurn(service.ask(client), tools=None, **options) as turn:
                 events = [event async for event in turn]
@@ -160,7 +160,7 @@ def test_it_does_so_under_trio() -> None:
 
 def test_bytes_of_an_open_response_leave_their_connection_too() -> None:
     """It needs no SDK."""
-    with ReplayServer(ANTHROPIC.script(KeepOpen())) as server, httpx.Client() as client:
+    with FaultServer(ANTHROPIC.script(KeepOpen())) as server, httpx.Client() as client:
         for _ in range(2):
             with (
                 client.stream("POST", server.base_url) as response,
@@ -206,7 +206,7 @@ def test_a_clock_that_is_moved_by_hand_waits_for_nothing_after_the_end() -> None
 def test_leaving_at_the_last_event_reads_no_further() -> None:
     """Every call was handed out before anything is read after the message."""
     script = ANTHROPIC.script(Stall())
-    with ReplayServer(script) as server, ANTHROPIC.connect(server.base_url) as client:
+    with FaultServer(script) as server, ANTHROPIC.connect(server.base_url) as client:
         with Turn(ANTHROPIC.ask(client), tools=None, clock=slow_clock) as turn:
             for event in turn:
                 if isinstance(event, CallSettled):
@@ -218,7 +218,7 @@ async def test_leaving_an_asynchronous_turn_at_the_last_event_reads_no_further()
     """The same for a task."""
     script = ANTHROPIC.script(Stall())
     async with (
-        ReplayServer(script) as server,
+        FaultServer(script) as server,
         ANTHROPIC.connect_async(server.base_url) as client,
         AsyncTurn(ANTHROPIC.ask(client), tools=None, clock=slow_clock) as turn,
     ):
@@ -232,7 +232,7 @@ def test_a_message_that_failed_is_not_read_any_further() -> None:
     """After the provider's own error there is nothing to give back."""
     failed = Script((Send(to_sse([message_start(), *call(0), ERROR])), Stall()))
     with (
-        ReplayServer(failed) as server,
+        FaultServer(failed) as server,
         httpx.Client() as client,
         client.stream("POST", server.base_url) as response,
         Turn(response, tools=None, clock=slow_clock) as turn,
@@ -247,7 +247,7 @@ def test_closing_in_another_thread_ends_the_reading_after_the_end() -> None:
     """Whoever closes the turn waits for no server."""
     settled = threading.Event()
     script = ANTHROPIC.script(Stall())
-    with ReplayServer(script) as server, ANTHROPIC.connect(server.base_url) as client:
+    with FaultServer(script) as server, ANTHROPIC.connect(server.base_url) as client:
         turn = Turn(ANTHROPIC.ask(client), tools=None, clock=slow_clock)
 
         def read() -> None:
@@ -268,7 +268,7 @@ async def test_a_cancellation_ends_the_reading_after_the_end() -> None:
     """It goes on to the caller, and every call stays settled as it was."""
     settled = asyncio.Event()
     script = ANTHROPIC.script(Stall())
-    async with ReplayServer(script) as server, ANTHROPIC.connect_async(server.base_url) as client:
+    async with FaultServer(script) as server, ANTHROPIC.connect_async(server.base_url) as client:
         turn = AsyncTurn(ANTHROPIC.ask(client), tools=None, clock=slow_clock)
 
         async def read() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -14,78 +13,32 @@ from finalcall import (
     Failed,
     SchemaError,
     StreamEndedEarly,
-    ToolResult,
-    ToolSet,
 )
 from finalcall.correction import (
-    AlreadyDispatched,
     AttemptStarted,
     Corrections,
-    MemoryLedger,
     RunEnding,
-    RunResult,
     arun_turn,
     larger_budget,
     run_turn,
     same_request,
 )
 from finalcall.testing import FakeClock
-from tests.messages import TICKET_SCHEMA, call, message_start, stopped, text
-
-TOOLS = ToolSet({"create_ticket": TICKET_SCHEMA, "pay": {"type": "object"}}, once=["pay"])
-ASKED = [{"role": "user", "content": "go"}]
-
-GOOD = '{"title": "x"}'
-NO_TITLE = "{}"
-BAD_TITLE = '{"title": 3}'
-BAD_PRIORITY = '{"title": "x", "priority": "soon"}'
-
-
-def reply(*arguments: str, reason: str = "tool_use", name: str = "create_ticket") -> list[Any]:
-    """A message of the model with one call for each argument text."""
-    calls = [
-        call(index, f"toolu_{index}", arguments=one, name=name)
-        for index, one in enumerate(arguments)
-    ]
-    return [message_start(), *(event for one in calls for event in one), *stopped(reason)]
-
-
-def said(words: str, reason: str = "end_turn") -> list[Any]:
-    return [message_start(), *text(words), *stopped(reason)]
-
-
-def cut(*arguments: str) -> list[Any]:
-    """A message that dies before its stop reason."""
-    return reply(*arguments)[:-2]
-
-
-class Model:
-    """Answers with one reply after another, and remembers what it was asked."""
-
-    def __init__(self, *replies: list[Any]) -> None:
-        self.replies = list(replies)
-        self.asked: list[list[Any]] = []
-        self.ceilings: list[int | None] = []
-
-    def __call__(self, messages: list[Any], ceiling: int | None = None) -> list[Any]:
-        self.asked.append(messages)
-        self.ceilings.append(ceiling)
-        return self.replies[len(self.asked) - 1]
-
-
-def run_sync(model: Any, **options: Any) -> RunResult:
-    return run_turn(model, ASKED, tools=TOOLS, **options).result
-
-
-def run_async(model: Any, **options: Any) -> RunResult:
-    async def main() -> RunResult:
-        return await arun_turn(model, ASKED, tools=TOOLS, **options)
-
-    return asyncio.run(main())
-
-
-both = pytest.mark.parametrize("run", [run_sync, run_async], ids=["sync", "async"])
-Run = Callable[..., RunResult]
+from tests.asking import (
+    ASKED,
+    BAD_PRIORITY,
+    BAD_TITLE,
+    GOOD,
+    NO_TITLE,
+    TOOLS,
+    Model,
+    Run,
+    both,
+    cut,
+    reply,
+    said,
+)
+from tests.messages import call, message_start, text
 
 ENDINGS: dict[str, tuple[list[list[Any]], dict[str, Any], RunEnding, str, int]] = {
     "right at once": ([reply(GOOD)], {}, RunEnding.COMPLETE, "dispatch", 1),
@@ -296,6 +249,64 @@ def test_without_a_known_ceiling_the_largest_one_is_taken_at_once(run: Run) -> N
 
 
 @both
+@pytest.mark.parametrize(("known", "given"), [(100, 100), (100, 50), (None, 400), (None, 0)])
+def test_a_ceiling_that_does_not_grow_ends_the_run(run: Run, known: int | None, given: int) -> None:
+    """Whatever the policy says: it would be met again, and for ever."""
+    model = Model(*[reply(GOOD, reason="max_tokens")] * 9)
+    result = run(model, ceiling=known, on_truncated=lambda _: given)
+    assert result.ending is RunEnding.FAILED
+    assert len(model.asked) == (2 if (given or 0) > (known or 0) else 1)
+
+
+UNHELPED: dict[str, list[Any]] = {
+    "refused": reply(GOOD, reason="refusal"),
+    "cut": reply(GOOD, reason="max_tokens"),
+    "a word that nobody knows": reply(GOOD, reason="gone fishing"),
+}
+
+
+@both
+@pytest.mark.parametrize("failing", UNHELPED.values(), ids=UNHELPED)
+def test_a_policy_is_only_asked_where_the_same_request_may_help(
+    run: Run, failing: list[Any]
+) -> None:
+    """A refusal comes again, and so does a ceiling."""
+    model = Model(*[failing] * 9)
+    result = run(model, on_abandoned=lambda _retry, _asked: True)
+    assert result.ending is RunEnding.FAILED
+    assert len(model.asked) == 1
+
+
+@both
+@pytest.mark.parametrize(
+    ("failing", "policy"),
+    [
+        (cut(GOOD), {"on_abandoned": same_request(4)}),
+        (reply(GOOD, reason="max_tokens"), {"on_truncated": larger_budget(ceiling=10**6)}),
+    ],
+    ids=["dead", "cut"],
+)
+def test_the_deadline_bounds_what_is_asked_again_in_a_correction(
+    run: Run, failing: list[Any], policy: dict[str, Any]
+) -> None:
+    """But not in a message that needed none, however late it is."""
+    clock = FakeClock()
+
+    def slow(messages: list[Any], ceiling: int | None = None) -> Any:
+        clock.advance(6)
+        return model(messages, ceiling)
+
+    options = {**policy, "ceiling": 1000, "turn_options": {"clock": clock, "raises": False}}
+    budget = Corrections(9, deadline=10.0)
+    model = Model(reply(NO_TITLE), *[failing] * 9)
+    result = run(slow, corrections=budget, **options)
+    assert (result.ending, result.verdict) == (RunEnding.DEADLINE, "fail")
+    assert len(model.asked) == 3
+    model = Model(failing, reply(GOOD))
+    assert run(slow, corrections=budget, **options).ending is RunEnding.COMPLETE
+
+
+@both
 def test_a_dead_message_is_asked_again_where_that_was_chosen(run: Run) -> None:
     """The same request, a bounded number of times."""
     model = Model(cut(GOOD), cut(GOOD), reply(GOOD))
@@ -371,117 +382,18 @@ def test_a_policy_that_could_do_nothing_is_refused(make: Callable[[], Any]) -> N
         make()
 
 
-# At most once
-
-
-def pay(amount: int) -> list[Any]:
-    return reply(f'{{"amount": {amount}}}', name="pay")
+# Who looks on
 
 
 @both
-def test_a_call_that_must_not_run_twice_is_handed_over_as_dispatched(run: Run) -> None:
-    """In a second try of the same message, and in a correction of it."""
-    ledger = MemoryLedger()
-    handed: list[Any] = []
-
-    def dispatch(one: Any) -> Any:
-        handed.append(one)
-        return one.previous.result if isinstance(one, AlreadyDispatched) else {"paid": True}
-
-    both_calls = [
-        message_start(),
-        *call(0, "toolu_0", arguments='{"amount": 5}', name="pay"),
-        *call(1, "toolu_1", arguments=NO_TITLE),
-        *stopped(),
-    ]
-    model = Model(both_calls, pay(5))
-    result = run(model, dispatch=dispatch, ledger=ledger, run_key="turn/1")
-    assert [type(one) for one in handed] == [Dispatchable, AlreadyDispatched]
-    assert result.results == {"toolu_0": {"paid": True}}
-    assert result.dispatched == ("toolu_0",)
-    run(Model(pay(5)), dispatch=dispatch, ledger=ledger, run_key="turn/1")
-    assert type(handed[-1]) is AlreadyDispatched
-    run(Model(pay(5)), dispatch=dispatch, ledger=ledger, run_key="turn/2")
-    assert type(handed[-1]) is Dispatchable
-
-
-@both
-def test_equal_calls_of_one_message_are_two(run: Run) -> None:
-    """Each has its own place in the ledger."""
-    handed: list[Any] = []
-    model = Model(reply('{"amount": 5}', '{"amount":5}', name="pay"))
-    run(model, dispatch=handed.append, ledger=MemoryLedger(), run_key="turn/1")
-    assert [type(one) for one in handed] == [Dispatchable, Dispatchable]
-
-
-@both
-def test_a_tool_that_may_run_often_is_never_held_back(run: Run) -> None:
-    """Only tools that ask for it are looked up."""
-    ledger = MemoryLedger()
-    handed: list[Any] = []
-    for _ in range(2):
-        run(Model(reply(GOOD)), dispatch=handed.append, ledger=ledger, run_key="turn/1")
-    assert [type(one) for one in handed] == [Dispatchable, Dispatchable]
-
-
-@both
-def test_a_crash_in_the_middle_is_reported_as_unknown(run: Run) -> None:
-    """What was begun and never finished may have had its effect."""
-    ledger = MemoryLedger()
-
-    def crash(_one: Any) -> Any:
-        raise OSError("the process died")
-
-    with pytest.raises(OSError, match="died"):
-        run(Model(pay(5)), dispatch=crash, ledger=ledger, run_key="turn/1")
-    handed: list[Any] = []
-    run(Model(pay(5)), dispatch=handed.append, ledger=ledger, run_key="turn/1")
-    (again,) = handed
-    assert again.previous.state == "unknown"
-
-
-@both
-def test_an_error_that_the_model_is_told_is_noted_as_what_it_was_told(run: Run) -> None:
-    """An exception is no JSON: its text is."""
-    ledger = MemoryLedger()
-    handed: list[Any] = []
-    run(Model(pay(5)), dispatch=lambda _: OSError("no money"), ledger=ledger, run_key="1")
-    run(Model(pay(5)), dispatch=handed.append, ledger=ledger, run_key="1")
-    assert handed[0].previous.result == {"content": "OSError: no money", "is_error": True}
-
-
-@both
-def test_a_result_that_no_ledger_can_keep_is_not_lost(
-    run: Run, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("level", "told"), [("INFO", True), ("CRITICAL", False)])
+def test_a_correction_is_logged_where_somebody_reads_it(
+    run: Run, level: str, told: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The call has run: the model gets the result, and the ledger says that it was begun."""
-    ledger = MemoryLedger()
-
-    def dispatch(one: Any) -> Any:
-        if isinstance(one, AlreadyDispatched):
-            return one.previous.state
-        one.args.clear()
-        return ToolResult([{"type": "text", "text": object()}])
-
-    result = run(
-        Model(
-            pay(5),
-        ),
-        dispatch=dispatch,
-        ledger=ledger,
-        run_key="1",
-    )
-    assert list(result.results) == ["toolu_0"]
-    assert "nothing JSON can hold" in caplog.text
-    again = run(Model(pay(5)), dispatch=dispatch, ledger=ledger, run_key="1")
-    assert again.results == {"toolu_0": "unknown"}
-
-
-def test_a_ledger_needs_a_key_and_a_key_a_ledger() -> None:
-    """One without the other would remember nothing, or everything as the same message."""
-    for options in ({"ledger": MemoryLedger()}, {"run_key": "1"}):
-        with pytest.raises(TypeError, match="go together"):
-            run_turn(Model(), ASKED, tools=TOOLS, **options)
+    """What came of it, and nothing where nobody does."""
+    caplog.set_level(level, "finalcall")
+    run(Model(reply(NO_TITLE), reply(BAD_TITLE), reply(GOOD)))
+    assert ("create_ticket" in caplog.text) is told
 
 
 # The drivers
@@ -515,7 +427,7 @@ async def test_an_asynchronous_run_is_iterated_or_awaited() -> None:
         return "ran"
 
     run = arun_turn(request, ASKED, tools=TOOLS, dispatch=dispatch)
-    with pytest.raises(RuntimeError, match="not over"):
+    with pytest.raises(RuntimeError, match="not begun"):
         _ = run.result
     seen = [event async for event in run]
     assert seen[0] == AttemptStarted(1, "first")
@@ -528,7 +440,7 @@ def test_a_run_that_was_left_has_no_result() -> None:
     run = run_turn(model, ASKED, tools=TOOLS)
     for _ in run:
         break
-    with pytest.raises(RuntimeError, match="not over"):
+    with pytest.raises(RuntimeError, match="left before its end"):
         _ = run.result
     assert len(model.asked) <= 1
 

@@ -12,6 +12,7 @@ from finalcall import Dispatchable, Failed, SchemaError, Settler, ToolSet
 from finalcall.outcomes import Cause
 from finalcall.providers import PROVIDERS
 from finalcall.testing import Reply, Text
+from tests.history_rules import names
 
 TOOLS = ToolSet(
     {
@@ -60,6 +61,14 @@ ENDINGS: dict[str, tuple[Reply, Ends]] = {
     "uncorrectable without text": (Reply().call("create_ticket", BAD), ended),
     "a good sibling and an invalid one": (MIXED, ended),
     "a good sibling and one that is no JSON": (BROKEN, ended),
+    "blank text and a failed call": (
+        Reply().text("\n\n").call("create_ticket", GOOD).stop(None),
+        dropped,
+    ),
+    "blank text and a call that stays": (
+        Reply().text(" \n").call("create_ticket", BAD).call("create_ticket", GOOD),
+        ended,
+    ),
     "thinking": (Reply().thinking("Hm.").call("create_ticket", GOOD).stop(None), dropped),
 }
 WITH_WIRE = [name for name in PROVIDERS if name != "langchain"]
@@ -94,4 +103,46 @@ def test_the_conversation_can_go_on(provider: str, reply: Reply, end: Ends) -> N
     if all(isinstance(outcome, Failed) for outcome in turn.outcomes):
         assert "create_ticket" not in sent
     words = "".join("".join(part.pieces) for part in reply.parts if isinstance(part, Text))
-    assert words in sent
+    assert words.strip() in sent
+
+
+NAMES = {
+    "a namespace": "functions.create_ticket",
+    "a line end": "create_ticket\n",
+    "a tag": "<create_ticket>",
+    "a sentence": "create ticket!",
+    "a digit first": "1create",
+    "a hyphen": "create-ticket",
+    "another script": "票",
+    "very long": "x" * 200,
+}
+
+
+@pytest.mark.parametrize("provider", WITH_WIRE)
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_name_that_is_no_tools_goes_back_as_one_that_is_taken(provider: str, name: str) -> None:
+    """In the call and in its answer: a model may make up any name, and services take few."""
+    reply = Reply().call(name, GOOD).call("create_ticket", GOOD)
+    turn = settled(provider, reply, ended)
+    unknown, _ = turn.outcomes
+    assert isinstance(unknown, SchemaError)
+    assert unknown.name == name
+    messages = turn.history({turn.outcomes[1].key: "opened"})
+    rules: Any = importlib.import_module(f"tests.history_rules.{provider.replace('-', '_')}")
+    assert rules.check(messages) == []
+    assert names.check(provider, messages) == []
+    sent = repr(messages)
+    assert "Unknown tool" in sent
+    assert "'create_ticket'" in sent
+
+
+@pytest.mark.parametrize("provider", WITH_WIRE)
+def test_a_name_that_was_offered_is_never_changed(provider: str) -> None:
+    """The service has taken it."""
+    turn = Settler(tools=ToolSet({"web.search-2": {}}), provider=provider)
+    for native in Reply().call("web.search-2", {}).to(provider):
+        turn.feed(native)
+    turn.end()
+    sent = repr(turn.history({turn.outcomes[0].key: "found"}))
+    assert "'web.search-2'" in sent
+    assert "web_search" not in sent

@@ -296,7 +296,7 @@ def test_a_paused_message_goes_back_unchanged() -> None:
 
 
 BROKEN = {
-    "an empty text block": {"type": "text", "text": ""},
+    "a blank text block": {"type": "text", "text": "\n"},
     "a thinking block without its signature": {"type": "thinking", "thinking": "x"},
     "a call whose input is no object": {"type": "tool_use", "id": "a", "name": "f", "input": []},
     "calls and results differ": {"type": "tool_use", "id": "a", "name": "f", "input": {}},

@@ -319,7 +319,7 @@ def stored(*events: Any, results: Any = "ok") -> tuple[list[dict[str, Any]], dic
             if type(found).__name__ == "CallAnnounced":
                 calls[found.call.key] = found.call  # type: ignore[union-attr]
     answers = {
-        one.key: Answered(calls[one.key], "{}", {}, ToolResult(results))
+        one.key: Answered(calls[one.key], one.name, "{}", {}, ToolResult(results))
         for one in settler.outcomes
         if isinstance(one, Dispatchable)
     }

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from finalcall.cli.scenes import SCENES
-from finalcall.testing import RecordedEvent, RecordedRequest, Recording, ReplayServer, Script
+from finalcall.testing import FaultServer, RecordedEvent, RecordedRequest, Recording, Script
 from tests import documents
 
 README = documents.ROOT / "README.md"
@@ -58,16 +58,16 @@ def told() -> Recording:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     """A loopback model that the SDK finds through its own environment variables."""
-    with ReplayServer(model) as running:
+    with FaultServer(model) as running:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", running.base_url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield running
 
 
-def test_the_code_runs(server: ReplayServer) -> None:
+def test_the_code_runs(server: FaultServer) -> None:
     """Every Python block runs as it stands and prints what the README says it prints."""
     assert documents.run(README) == 5
     assert len(server.requests) == 4

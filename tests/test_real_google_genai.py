@@ -14,9 +14,9 @@ from finalcall import AsyncTurn, Cause, Dispatchable, Failed, Turn
 from finalcall.providers.gemini_calling import will_run_calls
 from finalcall.testing import (
     Fault,
+    FaultServer,
     RecordedEvent,
     Recording,
-    ReplayServer,
     cut_after,
     reset_after,
     stall_after,
@@ -40,7 +40,7 @@ DIFFERENCES: Mapping[str, list[Settled]] = {
 service runs calls: only the answer in the stream shows it then, and the call is withdrawn."""
 
 
-def connected(server: ReplayServer) -> genai.Client:
+def connected(server: FaultServer) -> genai.Client:
     return genai.Client(api_key="none", http_options=types.HttpOptions(base_url=server.base_url))
 
 
@@ -78,7 +78,7 @@ def run(
                     pass
         return turn
 
-    with ReplayServer(replies) as server, connected(server) as client:
+    with FaultServer(replies) as server, connected(server) as client:
         if waits:
             return asyncio.run(run_async(client))
         with Turn(open_stream(client, dialect, **more), **options) as turn:
@@ -328,7 +328,7 @@ def test_the_history_is_sent_as_it_stands() -> None:
     dicts = settle_natives(GEMINI_CALL)
     assert contents == dicts.history({dicts.outcomes[0]: "high"})
     first = {"role": "user", "parts": [{"text": "go"}]}
-    with ReplayServer(script_of("gemini", [gemini.STOP])) as server, connected(server) as client:
+    with FaultServer(script_of("gemini", [gemini.STOP])) as server, connected(server) as client:
         stream = client.models.generate_content_stream(model="m", contents=[first, *contents])
         assert len(list(stream)) == 1
         sent = server.requests[0].json["contents"]
@@ -348,7 +348,7 @@ def test_stored_interactions_go_on_from_their_id() -> None:
     steps = turn.history({outcome: "high"}, stored=True)
     reply = [interactions.created("v1_2"), interactions.completed("completed", "v1_2")]
     script = script_of("gemini-interactions", reply)
-    with ReplayServer(script) as server, connected(server) as client:
+    with FaultServer(script) as server, connected(server) as client:
         stream = client.interactions.create(
             model="m", input=steps, stream=True, **turn.request_fields
         )

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from finalcall import AsyncTurn, Cause, Failed, Turn
-from finalcall.testing import ReplayServer, Reset, Script, cut_after, stall_after
+from finalcall.testing import FaultServer, Reset, Script, cut_after, stall_after
 from tests.streams import FIXTURES, Case, cases, outcomes_of
 
 CASES = cases(FIXTURES / "openai-chat")
@@ -63,13 +63,13 @@ HELPER_RAISES: Mapping[str, str] = {
 """The streams of dialects on which the client's helper raises, and why. Nothing of them runs."""
 
 
-def connect(client: Connect, server: ReplayServer) -> Any:
+def connect(client: Connect, server: FaultServer) -> Any:
     return client(base_url=server.base_url, api_key="none", max_retries=0)
 
 
-def serve(script: Script | None = None) -> ReplayServer:
+def serve(script: Script | None = None) -> FaultServer:
     """A server of one script, or of every recording in order."""
-    return ReplayServer(script or [case.recording.to_script("sse") for case in CASES])
+    return FaultServer(script or [case.recording.to_script("sse") for case in CASES])
 
 
 def run(stream: Any, **options: Any) -> Turn:

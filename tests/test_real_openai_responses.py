@@ -12,9 +12,9 @@ import pytest
 from finalcall import AsyncTurn, Cause, Dispatchable, Failed, Turn
 from finalcall.testing import (
     Fault,
+    FaultServer,
     RecordedEvent,
     Recording,
-    ReplayServer,
     cut_after,
     reset_after,
     stall_after,
@@ -54,7 +54,7 @@ def run(
                     pass
             return turn
 
-    with ReplayServer(script) as server:
+    with FaultServer(script) as server:
         if waits:
             return asyncio.run(run_async(server.base_url))
         with openai.OpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client:

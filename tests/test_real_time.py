@@ -31,7 +31,7 @@ from finalcall import (
     Turn,
     hear,
 )
-from finalcall.testing import FakeClock, Pause, Pings, ReplayServer, Script, Send, Stall, Step
+from finalcall.testing import FakeClock, FaultServer, Pause, Pings, Script, Send, Stall, Step
 from tests import messages
 from tests.gemini_chunks import call as gemini_call
 from tests.gemini_chunks import chunk as gemini_chunk
@@ -132,7 +132,7 @@ def sends(chunks: Sequence[bytes]) -> list[Step]:
 
 def run(client: Client, steps: Sequence[Step], idle: Idle, **options: Any) -> Turn:
     """A turn over what a server does, to its end; nothing of it is left."""
-    with ReplayServer(Script(tuple(steps))) as server, client.connect(server.base_url) as connected:
+    with FaultServer(Script(tuple(steps))) as server, client.connect(server.base_url) as connected:
         stream = client.open_stream(connected)
         with Turn(stream, tools=None, raises=False, idle_timeout=idle, **options) as turn:
             for _ in turn:
@@ -232,7 +232,7 @@ def test_a_silence_is_told_live_where_a_thread_reads_and_late_where_none_does() 
     idle = Idle(in_call=0.4, quiet=0.05)
     for pacing in ("auto", "thread"):
         with (
-            ReplayServer(Script(tuple(steps))) as server,
+            FaultServer(Script(tuple(steps))) as server,
             client.connect(server.base_url) as connected,
         ):
             stream = client.open_stream(connected)
@@ -253,7 +253,7 @@ def test_the_users_own_limit_stays_the_users_own(name: str) -> None:
     client = CLIENTS[name]
     steps = [*sends(client.begun), Stall()]
     with (
-        ReplayServer(Script(tuple(steps))) as server,
+        FaultServer(Script(tuple(steps))) as server,
         client.connect(server.base_url) as connected,
         pytest.raises(Exception, match=r"(?i)timed out") as caught,
         Turn(client.open_stream(connected.with_options(timeout=0.2)), tools=None) as turn,
@@ -308,7 +308,7 @@ def test_a_hook_lets_the_turn_hear_and_wake_a_client_that_shows_no_response(name
         endings.append((Pings(0.02, ping), Idle(**LIMITS, progress=0.6, quiet=None), Cause.STALLED))
     for step, idle, cause in endings:
         served = Script((*first, step), script.content_type)
-        with ReplayServer(served) as server, ExitStack() as stack:
+        with FaultServer(served) as server, ExitStack() as stack:
             stream = open_stream(server.base_url, stack)
             with Turn(stream, tools=None, idle_timeout=idle, raises=False) as turn:
                 list(turn)
@@ -321,7 +321,7 @@ def test_leaving_early_wakes_the_thread_of_a_client_with_a_hook() -> None:
     """A turn that is left by break leaves no thread in a read."""
     open_stream, script, _ = HOOKED["ollama"]
     served = Script((*script.steps[:2], Stall()), script.content_type)
-    with ReplayServer(served) as server, ExitStack() as stack:
+    with FaultServer(served) as server, ExitStack() as stack:
         with Turn(open_stream(server.base_url, stack), tools=None) as turn:
             for _ in turn:
                 break
@@ -334,7 +334,7 @@ def test_closing_in_another_thread_wakes_the_reader() -> None:
     client = CLIENTS["anthropic"]
     steps = [*sends(client.begun + client.in_call), Stall()]
     announced = threading.Event()
-    with ReplayServer(Script(tuple(steps))) as server, client.connect(server.base_url) as connected:
+    with FaultServer(Script(tuple(steps))) as server, client.connect(server.base_url) as connected:
         turn = Turn(client.open_stream(connected), tools=None, idle_timeout=None, raises=False)
 
         def read() -> None:
@@ -368,7 +368,7 @@ def test_a_clock_that_is_moved_by_hand_wakes_a_real_read(name: str) -> None:
         clock.advance(400.0)
 
     with (
-        ReplayServer(Script((*sends(before), Stall()))) as server,
+        FaultServer(Script((*sends(before), Stall()))) as server,
         client.connect(server.base_url) as connected,
         Turn(client.open_stream(connected), tools=None, clock=clock, raises=False) as turn,
     ):

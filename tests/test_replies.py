@@ -24,7 +24,7 @@ from mistralai.client import Mistral
 
 from finalcall import Cause, Dispatchable, Settler, StopReason, ToolSet, Turn, Usage, Verdict
 from finalcall.providers import PROVIDERS
-from finalcall.testing import Call, CloseAbruptly, ReplayServer, Reply, cut_after
+from finalcall.testing import Call, CloseAbruptly, FaultServer, Reply, cut_after
 from finalcall.testing.rendering import RENDERERS
 from finalcall.testing.rendering.objects import to_objects
 from finalcall.testing.rendering.words import WORDS, can_pause
@@ -413,7 +413,7 @@ def plain(native: Any) -> Any:
 def test_the_objects_are_those_of_the_real_client(provider: str, reply: Reply) -> None:
     """The client reads a reply's bytes, and hands out what `to_objects` gives."""
     connect, open_stream = CLIENTS[provider]
-    with ReplayServer(reply.to_recording(provider)) as server, connect(server.base_url) as client:
+    with FaultServer(reply.to_recording(provider)) as server, connect(server.base_url) as client:
         came = list(open_stream(client))
     made = reply.to_objects(provider)
     assert [type(one) for one in came] == [type(one) for one in made]
@@ -424,9 +424,7 @@ def test_the_objects_are_those_of_the_real_client(provider: str, reply: Reply) -
 @pytest.mark.parametrize("provider", ["anthropic", "openai-chat", "openai-responses"])
 def test_a_helper_can_build_its_message(provider: str) -> None:
     """The SDKs' own accumulators take a rendered reply and end with its calls."""
-    with ReplayServer(
-        GOOD.usage(input_tokens=9, output_tokens=20).to_recording(provider)
-    ) as server:
+    with FaultServer(GOOD.usage(input_tokens=9, output_tokens=20).to_recording(provider)) as server:
         connect, _ = CLIENTS[provider]
         with connect(server.base_url) as client:
             match provider:
@@ -448,7 +446,7 @@ def test_a_server_with_faults_takes_a_reply() -> None:
     """A connection that is lost in the middle of a reply fails its call."""
     script = GOOD.to_recording("anthropic").to_script().with_faults(cut_after(11, CloseAbruptly()))
     connect, open_stream = CLIENTS["anthropic"]
-    with ReplayServer(script) as server, connect(server.base_url) as client:
+    with FaultServer(script) as server, connect(server.base_url) as client:
         turn = settle(open_stream(client), None)
     assert turn.ending is not None
     assert turn.ending.cause is Cause.DISCONNECTED

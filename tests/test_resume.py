@@ -36,7 +36,7 @@ from finalcall import (
 )
 from finalcall.checkpoints import checkpoint_of, replay
 from finalcall.preview import Preview
-from finalcall.testing import RecordedRequest, ReplayServer, Script, reset_after
+from finalcall.testing import FaultServer, RecordedRequest, Script, reset_after
 from tests.messages import CLEAN
 from tests.responses_events import (
     ARGUMENTS,
@@ -607,7 +607,7 @@ def go_on_async(base_url: str) -> AsyncTurn:
 @pytest.mark.parametrize("go_on", [go_on_sync, go_on_async])
 def test_the_real_client(go_on: Callable[[str], Turn | AsyncTurn], seen: int) -> None:
     """Dropped, and asked for what comes after the last event that arrived: as if uncut."""
-    with ReplayServer(service(seen)) as server:
+    with FaultServer(service(seen)) as server:
         turn = go_on(server.base_url)
     assert state(turn) == state(whole(numbered(RICH)))
     first, second = server.requests

@@ -162,7 +162,7 @@ def test_a_model_that_is_asked_too_often_says_so() -> None:
 def test_a_script_that_waits_needs_a_server(fault: Any) -> None:
     """A stall in memory would never end."""
     script = Reply().to_recording("anthropic").to_script().with_faults(stall_after(1), fault)
-    with pytest.raises(ValueError, match="give it to a ReplayServer"):
+    with pytest.raises(ValueError, match="give it to a FaultServer"):
         ScriptedModel(script)(ASKED)
 
 

@@ -85,8 +85,16 @@ def ran(settler: Settler) -> list[tuple[str, Any]]:
     return [(one.name, one.args) for one in settler.outcomes if isinstance(one, Dispatchable)]
 
 
-def dicts(script: Script, framing: str = "sse") -> list[Any]:
-    return Recording.parse(script.body()).to_dicts() if framing == "sse" else []
+def dicts(script: Script) -> list[Any]:
+    return Recording.parse(script.body()).to_dicts()
+
+
+def text_of(events: list[Any], index: int) -> str:
+    """The argument text of a block of Anthropic's."""
+    deltas = [
+        event["delta"] for event in events if event.get("index") == index and "delta" in event
+    ]
+    return "".join(delta["partial_json"] for delta in deltas)
 
 
 def some_recordings() -> dict[str, Recording]:
@@ -167,9 +175,9 @@ def test_every_framing_is_written_again(header: dict[str, Any], framing: Any) ->
 def test_whose_events_they_are_is_recognised() -> None:
     """A script that does not say its dialect is judged by its first event."""
     script = Script(tuple(map(Send, REPLY.to_recording("cohere").to_frames())))
-    assert (
-        settle(ceiling()(script)).stop_reason == settle(ceiling()(script_of("cohere"))).stop_reason
-    )
+    reason = settle(ceiling()(script)).stop_reason
+    assert reason is not None
+    assert reason == settle(ceiling()(script_of("cohere"))).stop_reason
 
 
 def test_a_fault_is_a_value() -> None:
@@ -299,32 +307,18 @@ def test_no_chunk_holds_a_whole_character_of_several_bytes() -> None:
     script = split_characters()(script_of("anthropic"))
     for step in script.steps:
         assert isinstance(step, Send)
-        with pytest.raises(UnicodeDecodeError) if not step.data.isascii() else _nothing():
-            step.data.decode()
-
-
-class _nothing:  # noqa: N801 - stands where a context manager is expected
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
+        assert step.data.decode("utf-8", "ignore").isascii()
 
 
 @pytest.mark.parametrize("call_end", [True, False])
 def test_a_ceiling_cuts_the_last_call(call_end: bool) -> None:
     """Half of its text comes, with or without its end, and the stop reason says so."""
     reply = Reply().call("now").call("pay", {"amount": 12345678}, fragments=3)
-    whole, events = (
-        dicts(script_of("anthropic", reply)),
-        dicts(ceiling(call_end=call_end)(script_of("anthropic", reply))),
-    )
+    script = script_of("anthropic", reply)
+    whole, events = dicts(script), dicts(ceiling(call_end=call_end)(script))
     ends = [event["index"] for event in events if event["type"] == "content_block_stop"]
     assert ends == ([0, 1] if call_end else [0])
-    text, cut = (
-        "".join(
-            e["delta"].get("partial_json", "") for e in some if e.get("index") == 1 and "delta" in e
-        )
-        for some in (whole, events)
-    )
+    text, cut = text_of(whole, 1), text_of(events, 1)
     assert cut == text[: len(text) // 2]
     assert events[-2]["delta"]["stop_reason"] == "max_tokens"
 
@@ -361,10 +355,7 @@ def test_a_refusal_is_said_where_it_is_a_text(provider: str) -> None:
 def test_a_key_comes_twice(text: str, expected: str) -> None:
     """The first one, at the end; the pieces stay as they were cut."""
     events = dicts(duplicate_key()(script_of("anthropic", Reply().call("a", text))))
-    pieces = [
-        event["delta"]["partial_json"] for event in events if "delta" in event and "index" in event
-    ]
-    assert "".join(pieces) == expected
+    assert text_of(events, 0) == expected
 
 
 @pytest.mark.parametrize(

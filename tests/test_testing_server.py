@@ -408,7 +408,7 @@ def ask(server: FaultServer, path: str, body: bytes = b'{"stream": true}') -> tu
     with connected(server) as connection:
         connection.request("POST", path, body)
         with connection.getresponse() as answer:
-            return answer.status, answer.read().decode()
+            return answer.status, answer.read().decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 import trustme
 
 from finalcall import AsyncTurn, CallSettled, Cause, Failed, Idle, StreamIdle, Turn
-from finalcall.testing import KeepOpen, ReplayServer, Script, Send, Stall
+from finalcall.testing import FaultServer, KeepOpen, Script, Send, Stall
 from tests.messages import CLEAN, call, message_start, to_sse
 
 REQUEST: dict[str, Any] = {
@@ -69,7 +69,7 @@ def expect_silence(turn: Turn | AsyncTurn, raised: StreamIdle) -> None:
 def test_a_read_of_an_open_response_is_woken(tls: Contexts, pacing: Any) -> None:
     """The caller's own thread is, and one that reads for it."""
     with (
-        ReplayServer(SILENT, tls=tls.server) as server,
+        FaultServer(SILENT, tls=tls.server) as server,
         httpx.Client(verify=tls.client) as client,
         client.stream("POST", server.base_url) as response,
         Turn(response, tools=None, pacing=pacing, idle_timeout=LIMITS) as turn,
@@ -87,7 +87,7 @@ def test_a_read_of_an_open_response_is_woken(tls: Contexts, pacing: Any) -> None
 def test_a_read_of_a_client_is_woken(tls: Contexts, pacing: Any) -> None:
     """A real client sees its connection end, and the turn says why."""
     with (
-        ReplayServer(SILENT, tls=tls.server) as server,
+        FaultServer(SILENT, tls=tls.server) as server,
         httpx2.Client(verify=tls.client) as http,
         anthropic.Anthropic(base_url=server.base_url, api_key="none", http_client=http) as client,
     ):
@@ -105,7 +105,7 @@ def test_a_read_of_a_client_is_woken(tls: Contexts, pacing: Any) -> None:
 async def test_a_task_that_reads_an_open_response_is_woken(tls: Contexts) -> None:
     """Its task is cancelled, the caller's is not."""
     async with (
-        ReplayServer(SILENT, tls=tls.server) as server,
+        FaultServer(SILENT, tls=tls.server) as server,
         httpx.AsyncClient(verify=tls.client) as client,
         client.stream("POST", server.base_url) as response,
         AsyncTurn(response, tools=None, idle_timeout=LIMITS) as turn,
@@ -120,7 +120,7 @@ async def test_a_task_that_reads_an_open_response_is_woken(tls: Contexts) -> Non
 async def test_a_task_that_reads_a_client_is_woken(tls: Contexts) -> None:
     """The same with a real client."""
     async with (
-        ReplayServer(SILENT, tls=tls.server) as server,
+        FaultServer(SILENT, tls=tls.server) as server,
         httpx2.AsyncClient(verify=tls.client) as http,
         anthropic.AsyncAnthropic(
             base_url=server.base_url, api_key="none", http_client=http
@@ -139,7 +139,7 @@ def test_the_next_request_needs_no_new_handshake(tls: Contexts) -> None:
     """After a proper end the client keeps the connection, TLS and all."""
     script = Script((Send(to_sse(CLEAN)), KeepOpen()))
     with (
-        ReplayServer(script, tls=tls.server) as server,
+        FaultServer(script, tls=tls.server) as server,
         httpx2.Client(verify=tls.client) as http,
         anthropic.Anthropic(base_url=server.base_url, api_key="none", http_client=http) as client,
     ):

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from finalcall.hooks import ahear, hear, listen
-from finalcall.testing import Pause, ReplayServer, Script, Send
+from finalcall.testing import FaultServer, Pause, Script, Send
 from finalcall.transport import connection_of, tap
 from tests.messages import CLEAN, to_sse
 
@@ -31,7 +31,7 @@ def test_bytes_are_heard_and_read_as_they_were(library: Any) -> None:
     """Each chunk once, before it is handed on; the response can still say how long it took."""
     heard: list[bool] = []
     with (
-        ReplayServer(SCRIPT) as server,
+        FaultServer(SCRIPT) as server,
         library.Client() as client,
         client.stream("POST", server.base_url) as response,
     ):
@@ -47,7 +47,7 @@ def test_bytes_are_heard_and_read_as_they_were(library: Any) -> None:
 async def test_bytes_are_heard_and_read_as_they_were_asynchronously(library: Any) -> None:
     """The same."""
     heard: list[bool] = []
-    with ReplayServer(SCRIPT) as server:
+    with FaultServer(SCRIPT) as server:
         async with (
             library.AsyncClient() as client,
             client.stream("POST", server.base_url) as response,
@@ -179,7 +179,7 @@ def test_what_has_no_bytes_to_hear_is_left_alone(stream: Any) -> None:
 def test_an_sdk_reads_what_it_read_before(helper: bool) -> None:
     """Its own observer of the body is still found; events and ending are the same."""
     with (
-        ReplayServer(SCRIPT) as server,
+        FaultServer(SCRIPT) as server,
         anthropic.Anthropic(base_url=server.base_url, api_key="none") as client,
     ):
         kinds: list[list[str]] = []
@@ -237,7 +237,7 @@ def test_the_transports_own_limit_is_read_once_for_a_body(library: Any) -> None:
     def read(limit_at: str) -> bytes:
         body = b""
         with (
-            ReplayServer(Script(steps)) as server,
+            FaultServer(Script(steps)) as server,
             library.Client(timeout=30) as client,
             client.stream("POST", server.base_url) as response,
         ):

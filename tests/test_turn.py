@@ -26,7 +26,7 @@ from finalcall import (
     Turn,
     settle,
 )
-from finalcall.testing import CloseAbruptly, ReplayServer, Script, Send, Stall
+from finalcall.testing import CloseAbruptly, FaultServer, Script, Send, Stall
 from tests.messages import CLEAN, ERROR, TOOLS, call, message_start, stopped, to_sse
 
 PARAMETERS: dict[str, Any] = {
@@ -48,7 +48,7 @@ def connect() -> Iterator[Any]:
     opened: list[Any] = []
 
     def open_stream(served: Script, *, helper: bool = False) -> Any:
-        server = ReplayServer(served)
+        server = FaultServer(served)
         server.__enter__()
         client = anthropic.Anthropic(base_url=server.base_url, api_key="none", max_retries=0)
         opened.extend((client, server))
@@ -273,7 +273,7 @@ def test_native_events_are_the_sdks_own(connect: Any) -> None:
 def test_open_makes_the_request_and_reads_its_parameters() -> None:
     """Tools and ceiling come from the request; usage at the ceiling is truncated."""
     with (
-        ReplayServer(script(CLEAN)) as server,
+        FaultServer(script(CLEAN)) as server,
         anthropic.Anthropic(base_url=server.base_url, api_key="none") as client,
     ):
         for ceiling, verdict in ((1000, "dispatch"), (20, "fail")):

@@ -48,6 +48,12 @@ FIRM = {
     "properties": {"kind": {"const": "firm"}, "name": STRING},
     "required": ["kind", "name"],
 }
+PAINT = {
+    "type": "object",
+    "properties": {"color": {"enum": ["red", "blue"]}},
+    "required": ["color"],
+}
+SEARCH = {"type": "object", "properties": {"q": STRING}, "required": ["q"]}
 LINES = {"type": "array", "items": {"type": "object", "properties": {"price": {"type": "number"}}}}
 
 
@@ -330,6 +336,12 @@ TABLE: list[tuple[str, dict[str, Any], Any, list[str]]] = [
         ["who.name: expected a string; found an integer"],
     ),
     (
+        "anyOf",
+        {"look": {"anyOf": [PAINT, SEARCH]}},
+        {"look": {"color": "rd"}},
+        ["look.color: expected one of 'red', 'blue'; found another string; the closest is 'red'"],
+    ),
+    (
         "oneOf",
         {"n": {"oneOf": [{"type": "integer"}, {"minimum": 0}]}},
         {"n": 5},
@@ -592,6 +604,47 @@ def test_what_a_model_class_alone_refuses(annotation: Any, value: Any, line: str
     assert body(answer({"tool": model}, "tool", {"v": value})) == [line]
 
 
+class Paint(BaseModel):
+    color: Literal["red", "blue"]
+
+
+class Search(BaseModel):
+    q: str
+
+
+class Child(BaseModel):
+    kind: Literal["person", "child"]
+    age: int
+
+
+class Shop(BaseModel):
+    kind: Literal["firm", "shop"]
+    name: str
+
+
+CLOSEST = "v.color: expected one of 'red', 'blue'; found another string; the closest is 'red'"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "line"),
+    [
+        (Paint | Search, {"color": "rd"}, CLOSEST),
+        (Search | Paint, {"color": "rd"}, CLOSEST),
+        (Paint | Search | None, {"q": 5}, "v.q: expected a string; found an integer"),
+        (Child | Shop, {"kind": "child", "name": "x"}, "v: missing required 'age'"),
+        (Literal["a"] | Paint, "b", "v: expected 'a'; found another string"),
+        (dict[Literal["a"] | int, int], {"zz": 1}, None),
+    ],
+)
+def test_a_model_class_tells_a_failed_union_by_its_likeliest_branch(
+    annotation: Any, value: Any, line: str | None
+) -> None:
+    """As its schema does: by the type, the tag, then the properties that are there."""
+    model = create_model("Tool", v=(annotation, ...))
+    told = body(answer({"tool": model}, "tool", {"v": value}))
+    assert len(told) == 1 if line is None else told == [line]
+
+
 OFFER = ["create_ticket", "search", "Read"]
 TOOLS: list[tuple[list[str], str | None, list[str]]] = [
     # what is offered, what is called, and each line of the answer
@@ -672,6 +725,54 @@ def test_the_table_has_every_keyword() -> None:
 
 def long_enum(name: str) -> dict[str, Any]:
     return {"enum": [f"{name} number {number}" for number in range(300)]}
+
+
+REFERRED = {
+    "$defs": {"paint": PAINT, "search": {"allOf": [SEARCH]}, "deep": {"$ref": "#/$defs/paint"}}
+}
+UNIONS: dict[str, tuple[list[Any], Any, str]] = {
+    # a wrong value of the one property that is there, against one that is missing
+    "references": (
+        [{"$ref": "#/$defs/deep"}, {"$ref": "#/$defs/search"}],
+        {"color": "rd"},
+        "look.color: expected one of 'red', 'blue'; found another string; the closest is 'red'",
+    ),
+    "the other order": (
+        [{"$ref": "#/$defs/search"}, {"$ref": "#/$defs/paint"}],
+        {"color": "rd"},
+        "look.color: expected one of 'red', 'blue'; found another string; the closest is 'red'",
+    ),
+    "what is only in allOf": (
+        [{"$ref": "#/$defs/paint"}, {"$ref": "#/$defs/search"}],
+        {"q": 5},
+        "look.q: expected a string; found an integer",
+    ),
+    # the tag says which, whatever else is missing
+    "a tag of several members": (
+        [
+            {**PERSON, "properties": {"kind": {"enum": ["person", "child"]}, "age": {}}},
+            {**FIRM, "properties": {"kind": {"enum": ["firm", "shop"]}, "name": {}}},
+        ],
+        {"kind": "child", "name": "x"},
+        "look: missing required 'age'",
+    ),
+    "never": ([False, SEARCH], {"q": 5}, "look.q: expected a string; found an integer"),
+    "what nothing fits": (
+        [{"not": {}}, SEARCH],
+        {"q": 5},
+        "look.q: expected a string; found an integer",
+    ),
+}
+
+
+@pytest.mark.parametrize(("branches", "value", "line"), UNIONS.values(), ids=UNIONS)
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_a_failed_union_is_told_by_its_likeliest_branch(
+    keyword: str, branches: list[Any], value: Any, line: str
+) -> None:
+    """By the type, then by the tag, then by the properties that are there."""
+    schema = {"type": "object", "properties": {"look": {keyword: branches}}, **REFERRED}
+    assert body(answer({"tool": schema}, "tool", {"look": value})) == [line]
 
 
 def test_long_enums_leave_room_for_each_other() -> None:
@@ -760,6 +861,52 @@ def test_little_is_told_of_a_sensitive_field(args: Any, lines: list[str]) -> Non
     }
     assert body(answer({"tool": ACCOUNT}, "tool", args)) == [
         line.format_map(words) for line in lines
+    ]
+
+
+PIN = {"properties": {"pin": {"x-sensitive": True}}}
+PIN_ALONE = {"type": "object", **PIN}
+HOLDERS: dict[str, tuple[Any, Any]] = {
+    "const": ({"o": {**PIN, "const": {"pin": SECRET}}}, {"o": {"pin": "x"}}),
+    "enum": ({"o": {**PIN, "enum": [{"pin": SECRET}, None]}}, {"o": {"pin": "x"}}),
+    "a list": (
+        {"o": {"items": PIN, "const": [{"pin": SECRET}]}},
+        {"o": []},
+    ),
+    "far above": (
+        {"o": {"properties": {"p": PIN}, "const": {"p": {"pin": SECRET}}}},
+        {"o": {"p": {}}},
+    ),
+    "a union": (
+        {"o": {**PIN, "anyOf": [{"const": {"pin": SECRET}}, {"type": "integer"}]}},
+        {"o": {"pin": "x"}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("properties", "args"), HOLDERS.values(), ids=HOLDERS)
+def test_what_holds_a_sensitive_field_is_not_spelled_out(properties: Any, args: Any) -> None:
+    """Its members and constants hold the field's value."""
+    schema = {"type": "object", "properties": properties}
+    text = answer({"tool": schema}, "tool", args)
+    told = "not as the tool's schema asks; a field of it is sensitive, so no more is told"
+    assert body(text) == [f"o: {told}"]
+    assert SECRET not in repr(ToolSet({"tool": schema}).check("tool", args))
+
+
+@pytest.mark.parametrize("keyword", ["const", "enum"])
+def test_arguments_that_hold_a_sensitive_field_are_not_spelled_out(keyword: str) -> None:
+    """Not at the root either."""
+    whole: Any = {"pin": SECRET}
+    schema = {"type": "object", **PIN, keyword: whole if keyword == "const" else [whole]}
+    assert SECRET not in answer({"tool": schema}, "tool", {"pin": "x"})
+
+
+def test_a_plain_member_beside_a_sensitive_field_is_told() -> None:
+    """It holds nothing of the field."""
+    schema = {"type": "object", "properties": {"o": {"anyOf": [{"const": "none"}, PIN_ALONE]}}}
+    assert body(answer({"tool": schema}, "tool", {"o": "non"})) == [
+        "o: expected 'none' or an object; found another string; the closest is 'none'"
     ]
 
 

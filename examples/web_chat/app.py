@@ -7,8 +7,9 @@ model is a scripted server on this machine, which puts the fault of the button i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +23,14 @@ from starlette.routing import Route
 from finalcall import AsyncTurn, Dispatchable, Idle, TextDelta, ToolSet
 from finalcall.blocks import Blocks, CallBlock
 from finalcall.preview import Preview
-from finalcall.testing import FAULTS, FaultServer, RecordedRequest, Reply, Script
+from finalcall.testing import (
+    FAULTS,
+    FaultServer,
+    NotApplicable,
+    RecordedRequest,
+    Reply,
+    Script,
+)
 from finalcall.tools import Display
 
 PAGE = Path(__file__).parent / "page.html"
@@ -53,8 +61,8 @@ REPLY = (
     .call(
         "create_ticket",
         {
-            "project": "BILLING",
             "title": "The night run stopped after customer 1,204",
+            "project": "BILLING",
             "priority": "urgent",
             "access_code": "tulip-4711",
         },
@@ -64,12 +72,23 @@ REPLY = (
 
 # The model
 
+WHOLE = REPLY.to_recording("anthropic").to_script()
+
+
+def scripts() -> Iterator[tuple[str, Script]]:
+    """The stream as it should be, then with each fault that means something for it."""
+    yield "none", WHOLE
+    for name, fault in FAULTS.items():
+        with contextlib.suppress(NotApplicable):
+            yield name, WHOLE.with_faults(fault)
+
+
+SCRIPTS = dict(scripts())
+
 
 def answer(request: RecordedRequest) -> Script:
     """What the scripted model sends: the first part of the path names what goes wrong in it."""
-    script = REPLY.to_recording("anthropic").to_script()
-    fault = request.path.split("/")[1]
-    return script if fault == "none" else script.with_faults(FAULTS[fault])
+    return SCRIPTS[request.path.split("/")[1]]
 
 
 # The chat
@@ -170,11 +189,11 @@ def create_app(model: str) -> Starlette:
         return FileResponse(PAGE)
 
     async def faults(_: Request) -> Response:
-        return JSONResponse(["none", *FAULTS])
+        return JSONResponse([*SCRIPTS])
 
     async def chat(request: Request) -> Response:
         fault = request.query_params.get("fault", "none")
-        if fault != "none" and fault not in FAULTS:
+        if fault not in SCRIPTS:
             return JSONResponse({"error": f"no fault is called {fault!r}"}, status_code=404)
         made = chats[request.query_params["id"]] = Chat(f"{model}/{fault}")
         made.task.add_done_callback(lambda _: chats.pop(request.query_params["id"], None))

@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from finalcall.testing import FAULTS, FaultServer
 
 sys.path.insert(0, str(Path(__file__).parent))
-from app import answer, create_app
+from app import SCRIPTS, answer, create_app
 
 PATIENCE = 30_000
 """Milliseconds that a message may take to be over: its limits of silence pass many times."""
@@ -61,7 +61,7 @@ def wait_until_over(page: Page) -> None:
     expect(page.locator("body")).to_have_attribute("data-over", "true", timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("fault", ["none", *FAULTS])
+@pytest.mark.parametrize("fault", SCRIPTS)
 def test_every_block_ends(browser_page: Page, fault: str) -> None:
     """Whatever the stream does, the block says how it ended, and only a whole call has run."""
     click(browser_page, fault)

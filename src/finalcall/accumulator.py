@@ -60,15 +60,15 @@ class Buffer:
     )
 
     def __init__(self, call: Call, given: str, limit: int) -> None:
-        self.call = call
-        self.given = given
-        self.state = State.ANNOUNCED
-        self.fragments = 0
-        self.size = 0
-        self.overflowed = False
-        self.covered = False
-        self.fixed = False
-        self.withdrawn = False
+        self.call: Call = call
+        self.given: str = given
+        self.state: State = State.ANNOUNCED
+        self.fragments: int = 0
+        self.size: int = 0
+        self.overflowed: bool = False
+        self.covered: bool = False
+        self.fixed: bool = False
+        self.withdrawn: bool = False
         self._limit = limit
         # Grows in place at C speed on every Python; a str attribute would be copied a piece.
         self._text = io.StringIO(newline="")

@@ -96,7 +96,7 @@ class CallBlock:
         self.key: Final = key
         self.external: Final = isinstance(call, ExternalCall)
         self.supersedes: CallBlock | None = None
-        self.misnamed = False
+        self.misnamed: bool = False
         self._call = call
         self._tools = tools
         self._texts = texts

@@ -38,9 +38,10 @@ class Consecutive:
         self.call: Final = call
         self.following: Final = following
         self.write: Final = buffer.write
-        self.count = 0
+        self.count: int = 0
         self._buffer = buffer
-        self._room = self.left = min(room, buffer.room)
+        self.left: int = min(room, buffer.room)
+        self._room = self.left
 
     def end(self) -> int:
         """Tell the buffer of what was written.

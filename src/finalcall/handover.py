@@ -33,7 +33,7 @@ class Handover:
     """
 
     def __init__(self, waiting: Waiting) -> None:
-        self.paused = False
+        self.paused: bool = False
         self._waiting = waiting
         self._by_hand = isinstance(waiting.clock, MovedClock)
         self._ahead = 1 if self._by_hand else _AHEAD

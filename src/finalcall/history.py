@@ -6,15 +6,23 @@ Text and reasoning stay, failed calls go, and every call that stays has exactly 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from finalcall.accumulator import Buffer
+from finalcall.events import CallKind
 from finalcall.narrow import is_array, is_object
-from finalcall.outcomes import Failed, Outcome, SchemaError
+from finalcall.outcomes import Dispatchable, Failed, Outcome, SchemaError
 from finalcall.providers.base import Answered, Normaliser
 from finalcall.results import Results, find_result
-from finalcall.strict import encodable
+from finalcall.strict import encodable, join_surrogates, parse_strict
+
+_REFUSED_IN_NAMES: Final = re.compile(r"\A(?=[0-9])|[^a-zA-Z0-9_]")
+"""What some service refuses in a tool's name: Cohere takes the least."""
+
+_LONGEST_NAME: Final = 64
+"""Characters of a name that every service takes."""
 
 
 def build_history(
@@ -63,13 +71,31 @@ def build_history(
 
             result = answer_for(outcome)
         buffer = buffers[outcome.key]
-        answers[outcome.key] = Answered(buffer.call, buffer.arguments, outcome.args or {}, result)
+        answers[outcome.key] = Answered(
+            buffer.call, _sent_name(outcome), buffer.arguments, _arguments(buffer), result
+        )
     if stored and not normaliser.keeps_conversation:
         raise ValueError(
             f"{normaliser.provider} keeps no conversation on its server; leave stored= out to get "
             "the whole message"
         )
     return _sendable(normaliser.history(answers, paused=paused, stored=stored))
+
+
+def _sent_name(outcome: Dispatchable | SchemaError) -> str:
+    """A tool's name; where no such tool was offered, one that every service takes."""
+    name = outcome.name or ""
+    if isinstance(outcome, SchemaError) and outcome.errors[0].keyword == "unknown_tool":
+        name = _REFUSED_IN_NAMES.sub("_", name)[:_LONGEST_NAME]
+    return name
+
+
+def _arguments(buffer: Buffer) -> dict[str, Any]:
+    """The arguments as the model wrote them: who ran the call may have changed its outcome's."""
+    if buffer.kind is CallKind.CUSTOM:
+        return {"input": join_surrogates(buffer.raw or buffer.given)}
+    value = parse_strict(buffer.arguments or "{}")
+    return value if is_object(value) else {}
 
 
 def _refuse_strays(outcomes: Sequence[Outcome], results: Results) -> None:

@@ -163,13 +163,13 @@ class Clocks:
         self._measured: PhaseGaps | None = None
         self._quiets = 0
         self._quiet_since = -math.inf
-        self.heard_at = -math.inf
+        self.heard_at: float = -math.inf
         self._phase = Phase.FIRST
         self._silence = _or_never(idle.first)
         limits = (idle.first, idle.between, idle.in_call, idle.progress, idle.quiet, after_stop)
         self.shortest: Final = min(limit for limit in limits if limit is not None)
-        self.slack = self._progress - self.shortest
-        self.unproductive = 0.0
+        self.slack: float = self._progress - self.shortest
+        self.unproductive: float = 0.0
 
     @property
     def phase(self) -> Phase:

@@ -36,7 +36,7 @@ class Failures:
     __slots__ = ("_then", "_who", "count")
 
     def __init__(self, who: str, then: str) -> None:
-        self.count = 0
+        self.count: int = 0
         self._who = who
         self._then = then
 
@@ -66,8 +66,8 @@ class Listener:
     __slots__ = ("failures", "observer")
 
     def __init__(self, observer: Observer) -> None:
-        self.observer = observer
-        self.failures = Failures(
+        self.observer: Observer = observer
+        self.failures: Failures = Failures(
             f"the observer {type(observer).__name__}",
             "the turn goes on, and more failures of it are only counted: see "
             "finalcall.observe.failures()",

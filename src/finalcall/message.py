@@ -50,10 +50,10 @@ class Message:
 
     def __init__(self, limits: Limits, choices: Choices) -> None:
         self.fault: StreamFault | None = None
-        self.over = False
-        self.past_limits = False
+        self.over: bool = False
+        self.past_limits: bool = False
         self.others: set[int] = set()
-        self.reasons_disagree = False
+        self.reasons_disagree: bool = False
         self.open: set[str] = set()
         self._limits = limits
         self._choices: Choices = choices

@@ -37,7 +37,7 @@ class Observation:
     __slots__ = ("_telling", "timeline")
 
     def __init__(self, turn: Known, clocks: Clocks, gaps: Gaps) -> None:
-        self.timeline = Timeline(clocks, gaps)
+        self.timeline: Timeline = Timeline(clocks, gaps)
         self._telling: Telling | None = None
         told = listeners()
         if told:

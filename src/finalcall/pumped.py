@@ -41,7 +41,7 @@ class PumpedSource:
         *,
         connection: Connection | None = None,
     ) -> None:
-        self.hears_bytes = False
+        self.hears_bytes: bool = False
         self._iterate = iterate
         self._close = close
         self._connection = connection

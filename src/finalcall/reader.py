@@ -114,7 +114,7 @@ class Reader:
     )
 
     def __init__(self, stream: Any, waiting: Waiting) -> None:
-        self.pacing = Pacing("task", "events")
+        self.pacing: Pacing = Pacing("task", "events")
         self._stream = stream
         self._time = waiting
         self._task: ReadingTask | None = None

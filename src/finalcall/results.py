@@ -41,9 +41,14 @@ def as_result(value: Any) -> ToolResult:
         value: See `Results`.
 
     Raises:
-        TypeError: The value is nothing JSON can hold.
+        TypeError: The value is nothing JSON can hold, or a `ToolResult` of neither text nor blocks.
     """
     if isinstance(value, ToolResult):
+        content: Any = value.content
+        if not isinstance(content, str | list):
+            raise TypeError(
+                _unsendable(cast("object", content), "a string or a list of content blocks")
+            )
         return value
     if isinstance(value, str):
         return ToolResult(value)
@@ -53,12 +58,13 @@ def as_result(value: Any) -> ToolResult:
         return ToolResult(value)
     try:
         return ToolResult(json.dumps(value, ensure_ascii=False))
-    except (TypeError, ValueError):
-        kind = type(cast("object", value)).__name__
-        raise TypeError(
-            f"a tool result of type {kind} cannot be sent: expected a string, an exception, a "
-            "ToolResult, content blocks or a JSON value"
-        ) from None
+    except (TypeError, ValueError, RecursionError):
+        expected = "a string, an exception, a ToolResult, content blocks or a JSON value"
+        raise TypeError(_unsendable(value, expected)) from None
+
+
+def _unsendable(value: object, expected: str) -> str:
+    return f"a tool result of type {type(value).__name__} cannot be sent: expected {expected}"
 
 
 def _are_blocks(items: list[Any]) -> bool:

@@ -120,7 +120,7 @@ class Settler(Shown):
         self._overfilling: ArgumentsDelta | None = None
         self._truncation: TruncationPolicy = truncation
         self._unconfirmed: UnconfirmedPolicy = unconfirmed
-        self.clocks = Clocks(Idle.of(idle_timeout), after_stop, self.stats.gaps)
+        self.clocks: Clocks = Clocks(Idle.of(idle_timeout), after_stop, self.stats.gaps)
         self._on_settled = on_settled
         self._decoder: Decoder | None = None
         self._observation = Observation(self, self.clocks, self._stats.gaps)
@@ -411,7 +411,7 @@ class Settler(Shown):
 
     def _settle(self, ending: Ending) -> list[Event]:
         self._catch_up()
-        self.ending = ending
+        self.ending: Ending | None = ending
         message = self._message
         settled = message.settle(
             tools=self.tools,

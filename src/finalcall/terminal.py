@@ -14,11 +14,11 @@ try:
     from rich.live import Live
     from rich.table import Table
     from rich.text import Text
-except ImportError as error:
+except ImportError as _missing:
     raise ImportError(
         "finalcall.terminal draws with rich, which is not installed here; install it with "
         "python -m pip install 'finalcall[cli]'"
-    ) from error
+    ) from _missing
 
 from finalcall.block_states import BlockState
 from finalcall.blocks import Blocks

@@ -18,8 +18,8 @@ class Span:
     __slots__ = ("announced_at", "completed", "first", "last")
 
     def __init__(self, announced_at: float | None) -> None:
-        self.announced_at = announced_at
-        self.completed = False
+        self.announced_at: float | None = announced_at
+        self.completed: bool = False
         self.first: int | None = None  # the first stretch that it was open in
         self.last: int | None = None  # the first that it was not
 

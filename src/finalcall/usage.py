@@ -17,7 +17,7 @@ class Usage:  # noqa: PLW1641 - its counts change, so it has no hash
     __slots__ = ("_output_tokens", "input_tokens")
 
     def __init__(self, input_tokens: int | None = None, output_tokens: int | None = None) -> None:
-        self.input_tokens = input_tokens
+        self.input_tokens: int | None = input_tokens
         self._output_tokens = output_tokens
 
     @property

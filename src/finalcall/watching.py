@@ -27,8 +27,8 @@ class Watch:
     """
 
     def __init__(self, waiting: Waiting, wake: Callable[[], None] | None) -> None:
-        self.passed = False
-        self.over = False
+        self.passed: bool = False
+        self.over: bool = False
         self._waiting: Final = waiting
         self._wake = wake
         self._closed = False

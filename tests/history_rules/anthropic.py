@@ -32,8 +32,8 @@ def check(messages: Sequence[dict[str, Any]], *, paused: bool = False) -> list[s
 def _check_blocks(message: dict[str, Any]) -> list[str]:
     broken = []
     for block in message["content"]:
-        if block["type"] == "text" and not block["text"]:
-            broken.append("an empty text block")
+        if block["type"] == "text" and not block["text"].strip():
+            broken.append("a blank text block")
         if block["type"] == "thinking" and not block.get("signature"):
             broken.append("a thinking block without its signature")
         if block["type"] in ("tool_use", *SERVER_CALLS) and not isinstance(block["input"], dict):

@@ -10,6 +10,7 @@ from typing import Final, final
 from finalcall.clock import Clock
 from finalcall.fingerprints import canonical
 from finalcall.outcomes import SchemaError
+from finalcall.tools.violations import KEYWORDS
 
 
 @final
@@ -21,7 +22,8 @@ class Spent(enum.StrEnum):
     KIND = "kind"
     """All round trips that this kind of violation may have were used."""
     REPEATED = "repeated"
-    """The same tool was called with the same arguments and violations once more."""
+    """The same tool was called with the same arguments and violations once more, in this message
+    or in an earlier one under the same budget."""
     DEADLINE = "deadline"
     """The time for corrections is over."""
 
@@ -37,18 +39,20 @@ class Corrections:
         max: Round trips, 0 or more. Two suffice where a correction helps at all.
         per_kind: Fewer for some kinds of violation, by their keyword: `{"required": 0}` never asks
             for a field that was left out, since a model that has to guess it will guess it.
-        deadline: Seconds from the first invalid call after which no further correction is begun;
-            `None` for no limit.
+        deadline: Seconds, by the clock of the turns, from the first invalid call under this
+            budget. After them no correction is begun, and a message that failed in one is not
+            asked for again. What is under way goes on. `None` for no limit.
 
     Attributes:
         used: Round trips used so far.
         announced: Calls settled under this budget, all attempts together.
         invalid: How many calls had a violation of each kind, by keyword, over all attempts.
-        recovered: How many messages were free of invalid calls after so many corrections: `{1: 3}`
-            says three after the first. Those right at once are under 0.
+        recovered: How many messages brought calls that were all valid after so many corrections:
+            `{1: 3}` says three after the first. Those right at once are under 0; a message that
+            gives up with plain text is under none.
 
     Raises:
-        ValueError: A number is negative.
+        ValueError: A number is negative, or `per_kind` names no kind of violation.
     """
 
     def __init__(
@@ -61,10 +65,16 @@ class Corrections:
         for name, value in {"max": max, "deadline": deadline, **(per_kind or {})}.items():
             if value is not None and value < 0:
                 raise ValueError(f"Corrections: {name} is {value!r}; expected 0 or more")
+        for kind in per_kind or {}:
+            if kind not in KEYWORDS:
+                raise ValueError(
+                    f"Corrections: per_kind names {kind!r}; the kinds of violation are: "
+                    f"{', '.join(sorted(KEYWORDS))}"
+                )
         self.max: Final = max
         self.deadline: Final = deadline
-        self.used = 0
-        self.announced = 0
+        self.used: int = 0
+        self.announced: int = 0
         self.invalid: Counter[str] = Counter()
         self.recovered: Counter[int] = Counter()
         self._per_kind = dict(per_kind or {})
@@ -96,7 +106,7 @@ class Corrections:
         self._seen |= mistakes
         if repeated:
             return Spent.REPEATED
-        if self.deadline is not None and now - self._began > self.deadline:
+        if self.is_overdue(now):
             return Spent.DEADLINE
         if self.used >= self.max:
             return Spent.ROUNDS
@@ -105,6 +115,16 @@ class Corrections:
         self.used += 1
         self._asked.update(kinds)
         return None
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether the time for corrections is over.
+
+        Args:
+            now: The time, on the scale of the clock that `spend` was given.
+        """
+        if self.deadline is None or self._began is None:
+            return False
+        return now - self._began > self.deadline
 
     def __repr__(self) -> str:
         return f"Corrections(max={self.max}, used={self.used})"

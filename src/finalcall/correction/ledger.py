@@ -10,10 +10,15 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
+from finalcall.narrow import is_object
 from finalcall.outcomes import Dispatchable
+from finalcall.results import ToolResult, as_result
 
 EntryState: TypeAlias = Literal["done", "unknown"]
 """Whether the result of a call that was dispatched before is known."""
+
+_TOOL_RESULT: Final = "finalcall.ToolResult"
+"""Names, in what is noted, a result that was a `ToolResult` or an exception."""
 
 _RUNS: Final = 10_000
 """Run keys that a `MemoryLedger` holds: far more than turns are under way in one process."""
@@ -28,7 +33,8 @@ class Entry:
         state: `"done"`: it was run, and `result` is what it gave. `"unknown"`: it was begun and no
             result was ever noted. Its process died, or it is running elsewhere at this moment: it
             may have had its effect, so it is never to be run again by itself.
-        result: A JSON value where the state is `"done"`, else `None`.
+        result: What it gave, where the state is `"done"`: a JSON value; or a `ToolResult`, where
+            `dispatch` returned one or an exception. It can be returned as it is. Else `None`.
     """
 
     state: EntryState
@@ -45,9 +51,9 @@ class AlreadyDispatched:
 
     `run_turn` hands it to `dispatch` in place of the `Dispatchable`, and what `dispatch` returns
     for it is the call's result, as for any other. Where `previous.state` is `"done"`, return
-    `previous.result` or look the effect up. Where it is `"unknown"`, find out what happened, ask a
-    person, or return an error that tells the model so. Running `call` is a decision that only you
-    can make.
+    `previous.result`, which says the same to the model as the first time, or look the effect up.
+    Where it is `"unknown"`, find out what happened, ask a person, or return an error that tells the
+    model so. Running `call` is a decision that only you can make.
 
     Attributes:
         call: The call as the model made it now.
@@ -173,3 +179,26 @@ def encode_result(result: Any) -> str:
 def decode_entry(text: str | bytes | None) -> Entry:
     """Read what a ledger keeps of a call: the text of its result; nothing where none was noted."""
     return Entry("done", json.loads(text)) if text else Entry("unknown")
+
+
+def noted(result: Any) -> Any:
+    """Make of what `dispatch` returned what a ledger is given.
+
+    Args:
+        result: What `as_result` takes.
+
+    Returns:
+        A `ToolResult`, and an exception as what the model is told of it, as a JSON object that
+        `recalled` knows again; anything else unchanged.
+    """
+    if isinstance(result, ToolResult | BaseException):
+        told = as_result(result)
+        return {_TOOL_RESULT: {"content": told.content, "is_error": told.is_error}}
+    return result
+
+
+def recalled(entry: Entry) -> Entry:
+    """Give an entry as `dispatch` sees it: with the `ToolResult` that `noted` took apart."""
+    if not is_object(entry.result) or entry.result.keys() != {_TOOL_RESULT}:
+        return entry
+    return Entry(entry.state, ToolResult(**entry.result[_TOOL_RESULT]))

@@ -8,15 +8,20 @@ from typing import TypeAlias
 from finalcall.retry import Retry
 
 Truncated: TypeAlias = Callable[[int | None], int | None]
-"""Takes the ceiling that a message met, gives the one to ask again with; `None` gives up."""
+"""Takes the ceiling that a cut message met, or `None` where none is known; gives the one to ask
+again with. The run ends where it gives `None`, or a ceiling that is not larger."""
 
 Abandoned: TypeAlias = Callable[[Retry, int], bool]
-"""Takes what is known of a failed message and how often it was asked again already; says whether
-to ask for it once more."""
+"""Takes what is known of a failed message and how often the run has asked again already, 0 at
+first; says whether to ask once more. It alone bounds that number. It is not called where the same
+request cannot help, and should look at `retry.safe`."""
 
 
 def larger_budget(factor: float = 2.0, *, ceiling: int) -> Truncated:
     """Ask a cut message again with more tokens: `on_truncated=larger_budget(ceiling=8192)`.
+
+    Where the run was not told its request's `ceiling=`, there is nothing to multiply: it then asks
+    once more, with the largest one.
 
     Args:
         factor: By how much the ceiling grows each time, above 1.
@@ -54,6 +59,6 @@ def same_request(times: int = 1, *, external: bool = False) -> Abandoned:
 
     def again(retry: Retry, asked: int) -> bool:
         safe = retry.safe or (external and not retry.dispatchable)
-        return safe and retry.change == "same request" and asked < times
+        return safe and asked < times
 
     return again

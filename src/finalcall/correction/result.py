@@ -27,9 +27,9 @@ class RunEnding(enum.StrEnum):
     KIND = "kind"
     """Calls are still invalid in a way that may not be corrected so often."""
     REPEATED = "repeated"
-    """The model made the same mistake again."""
+    """The model made the same mistake again, in this message or in an earlier one of the budget."""
     DEADLINE = "deadline"
-    """Calls are still invalid, and the time for corrections is over."""
+    """Calls are still invalid, or a correction failed, and the time for corrections is over."""
 
 
 @final
@@ -44,7 +44,7 @@ class RunResult:
             Where the calls of the last message are yours to run, it ends before that message: run
             them, and append `result.turn.history(results)`.
         results: What `dispatch` returned for the last message's calls, by their keys.
-        dispatched: Keys of the calls that `dispatch` was given, over all messages.
+        dispatched: Keys of the calls that `dispatch` was given to run, over all messages.
         corrections: The budget, with its counts.
     """
 

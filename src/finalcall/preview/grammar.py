@@ -61,7 +61,7 @@ class Literal:
     __slots__ = ("value",)
 
     def __init__(self, value: bool | None) -> None:
-        self.value = value
+        self.value: bool | None = value
 
 
 @final
@@ -71,7 +71,7 @@ class NumberPart:
     __slots__ = ("row",)
 
     def __init__(self, row: Row) -> None:
-        self.row = row
+        self.row: Row = row
 
 
 @final
@@ -81,7 +81,7 @@ class NumberEnd:
     __slots__ = ("reads",)
 
     def __init__(self, reads: Callable[[str], int | float]) -> None:
-        self.reads = reads
+        self.reads: Callable[[str], int | float] = reads
 
 
 def finite(text: str) -> float:

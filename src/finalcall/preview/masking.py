@@ -30,8 +30,8 @@ class Hidden(list[Any]):
 
     def __init__(self, shown_in: Any, name: str | None = None) -> None:
         super().__init__()
-        self.shown_in = shown_in
-        self.name = name
+        self.shown_in: Any = shown_in
+        self.name: str | None = name
 
     def append(self, value: Any, /) -> None:
         """Take a value that has begun, and show the mask for it."""

@@ -80,7 +80,7 @@ class Reader:
     )
 
     def __init__(self, root: list[Any], sensitive: SensitivePaths) -> None:
-        self.root = root
+        self.root: list[Any] = root
         self._sensitive = sensitive
         self._longest = max(map(len, sensitive), default=-1)
         self._begin()

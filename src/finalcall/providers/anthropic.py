@@ -9,7 +9,7 @@ builds unknown blocks as text blocks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from finalcall.events import (
     CallCompleted,
@@ -104,8 +104,8 @@ class AnthropicNormaliser(Normaliser):
     """One Messages API message."""
 
     provider = "anthropic"
-    stop_reasons = STOP_REASONS
-    promises_calls = frozenset({"tool_use"})
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
+    promises_calls: ClassVar[frozenset[str]] = frozenset({"tool_use"})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -354,7 +354,7 @@ class AnthropicNormaliser(Normaliser):
     ) -> list[dict[str, Any]]:
         """One assistant message; one user message with every result, where there are calls.
 
-        Anthropic refuses an empty text block, a thinking block without its signature, a
+        Anthropic refuses a blank text block, a thinking block without its signature, a
         `tool_use` without a result and a message of thinking alone: none of them is sent.
         """
         content: list[dict[str, Any]] = []
@@ -365,7 +365,7 @@ class AnthropicNormaliser(Normaliser):
                 continue
             answer = answers.get(block.open_call.identity.key)
             if answer is not None:
-                content.append({**block.start, "input": answer.args})
+                content.append({**block.start, "name": answer.name, "input": answer.args})
                 results.append(_tool_result(block, answer))
         content = _without_orphans(content, keep_open=paused or bool(results))
         if all(item["type"] in ("thinking", "redacted_thinking") for item in content):
@@ -396,7 +396,7 @@ def _echo(block: _Block) -> list[dict[str, Any]]:
     """A block as the next request must repeat it; nothing where it cannot be repeated."""
     text = "".join(block.pieces)
     if block.kind == "text":
-        if not text:
+        if not text.strip():
             return []
         citations = {"citations": block.citations} if block.citations else {}
         return [{"type": "text", "text": text, **citations}]

@@ -69,12 +69,15 @@ class Answered:
 
     Attributes:
         call: Who the call is.
+        name: The tool's name as it is sent. Of a tool that was not offered the model may have
+            written anything, and services refuse what no tool of theirs can be called.
         text: Its argument text as received.
-        args: The arguments, `{}` where they were no object.
+        args: The arguments as received, `{}` where they were no object.
         result: What to answer.
     """
 
     call: Call
+    name: str
     text: str
     args: dict[str, Any]
     result: ToolResult
@@ -105,11 +108,11 @@ class Normaliser(ABC):
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.ended = False
+        self.ended: bool = False
         self.text: list[str] = []
         self.external_calls: list[ExternalCall] = []
         self.anomalies: list[Anomaly] = []
-        self.usage = Usage()
+        self.usage: Usage = Usage()
         self.request_fields: dict[str, Any] = {}
         self._keys: set[str] = set()
         self._ids: set[str] = set()
@@ -250,8 +253,8 @@ class OpenCall:
     __slots__ = ("call", "identity")
 
     def __init__(self, identity: CallIdentity) -> None:
-        self.identity = identity
-        self.call = Call(identity)
+        self.identity: CallIdentity = identity
+        self.call: Call = Call(identity)
 
     def announced(self, native: Any, given: str = "") -> CallAnnounced:
         """The announcement."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from finalcall.events import (
     CallCompleted,
@@ -111,8 +111,8 @@ class BedrockConverseNormaliser(Normaliser):
     """One ConverseStream message."""
 
     provider = "bedrock-converse"
-    stop_reasons = STOP_REASONS
-    promises_calls = frozenset({"tool_use"})
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
+    promises_calls: ClassVar[frozenset[str]] = frozenset({"tool_use"})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -286,7 +286,7 @@ class BedrockConverseNormaliser(Normaliser):
     def _metadata(self, payload: Any, native: Any) -> list[Event]:
         # It follows the stop, but the service promises no order: both of them are the end.
         self._metered = True
-        self.ended = self._stopped
+        self.ended: bool = self._stopped
         usage = read(payload, "usage")
         self.usage.input_tokens = read_count(usage, "inputTokens")
         self.usage.output_tokens = read_count(usage, "outputTokens")
@@ -318,7 +318,7 @@ class BedrockConverseNormaliser(Normaliser):
             if answer is None or call_id is None or call_id in echoed:
                 continue
             echoed.add(call_id)
-            use = {"toolUseId": call_id, "name": answer.call.name, "input": answer.args}
+            use = {"toolUseId": call_id, "name": answer.name, "input": answer.args}
             content.append({"toolUse": use})
             results.append({"toolResult": _tool_result(call_id, answer)})
         while content and "reasoningContent" in content[-1]:

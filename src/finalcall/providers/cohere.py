@@ -8,7 +8,7 @@ come first, `tool-calls-generation` states the calls whole, and `stream-end` rep
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from finalcall.events import (
     ArgumentsRestated,
@@ -92,8 +92,8 @@ class CohereNormaliser(Normaliser):
     """One chat message of either version."""
 
     provider = "cohere"
-    stop_reasons = STOP_REASONS
-    promises_calls = frozenset({"TOOL_CALL"})
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
+    promises_calls: ClassVar[frozenset[str]] = frozenset({"TOOL_CALL"})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -309,7 +309,7 @@ class CohereNormaliser(Normaliser):
         return events
 
     def _stream_end(self, native: Any) -> list[Event]:
-        self.ended = True
+        self.ended: bool = True
         response = read(native, "response")
         self._read_usage(read(response, "meta"))
         events = self._state(read_list(response, "tool_calls"))
@@ -354,7 +354,7 @@ class CohereNormaliser(Normaliser):
 
     def _first_version_history(self, kept: list[Answered]) -> list[dict[str, Any]]:
         said = encodable("".join(self.text) or "".join(self._plan))
-        calls = [{"name": answer.call.name, "parameters": answer.args} for answer in kept]
+        calls = [{"name": answer.name, "parameters": answer.args} for answer in kept]
         if not calls:
             return [{"role": "CHATBOT", "message": said}] if said else []
         results = [
@@ -386,7 +386,7 @@ def _with_own_ids(kept: list[Answered]) -> list[Answered]:
 
 
 def _tool_call(answer: Answered) -> dict[str, Any]:
-    function = {"name": answer.call.name, "arguments": arguments_of(answer)}
+    function = {"name": answer.name, "arguments": arguments_of(answer)}
     return {"id": answer.call.call_id, "type": "function", "function": function}
 
 

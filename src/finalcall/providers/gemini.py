@@ -141,7 +141,7 @@ class GeminiNormaliser(Normaliser):
         self._native = native
         self._events = events = list[Event]()
         if isinstance(native, str):
-            self.ended = self.ended or native == "[DONE]"
+            self.ended: bool = self.ended or native == "[DONE]"
             return [Other(native)]
         response = _unwrapped(native)
         candidates = read_list(response, "candidates")

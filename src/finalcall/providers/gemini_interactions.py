@@ -68,8 +68,8 @@ class GeminiInteractionsNormaliser(Normaliser):
 
     provider = "gemini-interactions"
     keeps_conversation = True
-    stop_reasons = STOP_REASONS
-    promises_calls = frozenset({"requires_action"})
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
+    promises_calls: ClassVar[frozenset[str]] = frozenset({"requires_action"})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -159,7 +159,7 @@ class GeminiInteractionsNormaliser(Normaliser):
             return []
         if status == "failed":
             code = status if error is None else error_code(error)
-            self.ended = True
+            self.ended: bool = True
             return [StreamFault(Cause.PROVIDER_ERROR, code, native=native)]
         self._status = status
         return [self.stopped(status, native)]

@@ -41,11 +41,11 @@ class Part:
     __slots__ = ("arguments", "kind", "open_call", "pair", "pieces", "plain", "signature", "text")
 
     def __init__(self, kind: str, native: Any) -> None:
-        self.kind = kind
-        self.signature = signature_of(native)
+        self.kind: str = kind
+        self.signature: str = signature_of(native)
         self.pieces: list[str] = []
         self.plain: dict[str, Any] = {}
-        self.pair = ""
+        self.pair: str = ""
         self.open_call: OpenCall | None = None
         self.text: str | None = None
         self.arguments: PartialArguments | None = None
@@ -227,7 +227,7 @@ def _signed(made: dict[str, Any], signature: str) -> dict[str, Any]:
 
 def _named(answer: Answered) -> dict[str, Any]:
     """The id, where the service gave one, and the name."""
-    named: dict[str, Any] = {"name": answer.call.name}
+    named: dict[str, Any] = {"name": answer.name}
     if answer.call.call_id is not None:
         named["id"] = answer.call.call_id
     return named

@@ -1,7 +1,7 @@
 """The steps of an interaction as the next request must repeat them, and the results of its calls.
 
-Thought signatures go back where they were, calls with the arguments that were run, and a step that
-somebody else's call began goes back only with its result.
+Thought signatures go back where they were, calls with the arguments that the model wrote, and a
+step that somebody else's call began goes back only with its result.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Step:
     __slots__ = ("closed", "content", "kind", "open_call", "signature", "start", "summary")
 
     def __init__(self, kind: str, native: Any) -> None:
-        self.kind = kind
-        self.start = _plain(native)
+        self.kind: str = kind
+        self.start: dict[str, Any] = _plain(native)
         self.content: list[dict[str, Any] | list[str]] = []
         self.summary: list[str] = []
         self.signature: list[str] = []
-        self.closed = False
+        self.closed: bool = False
         self.open_call: OpenCall | None = None
 
     @property
@@ -133,7 +133,7 @@ def _function_call(step: Step, answer: Answered) -> dict[str, Any]:
     made: dict[str, Any] = {
         "type": "function_call",
         "id": answer.call.call_id,
-        "name": answer.call.name,
+        "name": answer.name,
         "arguments": answer.args,
     }
     signature = "".join(step.signature) or read_text(step.start, "signature")
@@ -146,7 +146,7 @@ def _function_result(answer: Answered) -> dict[str, Any]:
     result: dict[str, Any] = {
         "type": "function_result",
         "call_id": answer.call.call_id,
-        "name": answer.call.name,
+        "name": answer.name,
         "result": answer.result.content,
     }
     if answer.result.is_error:

@@ -8,7 +8,7 @@ their own events and are ended by `conversation.response.done`, for there is no 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from finalcall.events import Event, ExternalState
 from finalcall.narrow import is_array
@@ -70,8 +70,8 @@ class MistralNormaliser(ChatNormaliser):
     """One chat completion, or one response of a conversation."""
 
     provider = "mistral"
-    stop_reasons = STOP_REASONS
-    promises_calls = frozenset({"tool_calls"})
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
+    promises_calls: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
     keeps_conversation = True
 
     def __init__(self, context: Context) -> None:
@@ -227,7 +227,7 @@ class MistralNormaliser(ChatNormaliser):
 
     def tool_message(self, call: KeyedCall, answer: Answered) -> dict[str, Any]:
         """The message with a call's answer; Mistral wants the tool's name in it."""
-        return {**super().tool_message(call, answer), "name": self.sent_name(call)}
+        return {**super().tool_message(call, answer), "name": answer.name}
 
     def _results(self, answers: Mapping[str, Answered]) -> list[dict[str, Any]]:
         """One result a call that the server has, in order."""
@@ -254,7 +254,7 @@ class MistralNormaliser(ChatNormaliser):
             if answer is not None and call.identity.call_id is not None:
                 kept.setdefault(call.identity.call_id, answer)
         for call_id, answer in kept.items():
-            head = {"type": "function.call", "tool_call_id": call_id, "name": answer.call.name}
+            head = {"type": "function.call", "tool_call_id": call_id, "name": answer.name}
             entries.append({**_ENTRY, **head, "arguments": arguments_of(answer)})
         return [*entries, *(_result(call_id, answer) for call_id, answer in kept.items())]
 

@@ -8,7 +8,7 @@ but their order: the wire's ids are recent, and the Python client drops them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from finalcall.events import CallCompleted, Event, ReasoningDelta, TextDelta
 from finalcall.narrow import is_mapping
@@ -49,7 +49,7 @@ class OllamaNormaliser(Normaliser):
     """One chat message."""
 
     provider = "ollama"
-    stop_reasons = STOP_REASONS
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -120,13 +120,13 @@ class OllamaNormaliser(Normaliser):
 
 
 def _tool_call(answer: Answered) -> dict[str, Any]:
-    call: dict[str, Any] = {"function": {"name": answer.call.name, "arguments": answer.args}}
+    call: dict[str, Any] = {"function": {"name": answer.name, "arguments": answer.args}}
     return {"id": answer.call.call_id, **call} if answer.call.call_id else call
 
 
 def _tool_message(answer: Answered) -> dict[str, Any]:
     content = text_of(answer_content(answer))
-    message = {"role": "tool", "tool_name": answer.call.name, "content": content}
+    message = {"role": "tool", "tool_name": answer.name, "content": content}
     if answer.call.call_id:
         message["tool_call_id"] = answer.call.call_id
     return message

@@ -8,7 +8,7 @@ and is reported again whenever its status changes. There is no end marker.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast, final
+from typing import Any, ClassVar, Final, cast, final
 
 from finalcall.events import (
     CallCompleted,
@@ -135,8 +135,8 @@ class XaiNormaliser(Normaliser):
     """One chat reply."""
 
     provider = "xai"
-    stop_reasons = STOP_REASONS
-    promises_calls = frozenset({"REASON_TOOL_CALLS"})
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
+    promises_calls: ClassVar[frozenset[str]] = frozenset({"REASON_TOOL_CALLS"})
     keeps_conversation = True
 
     def __init__(self, context: Context) -> None:
@@ -319,7 +319,7 @@ def _tool_call(answer: Answered) -> dict[str, Any]:
     return {
         "id": answer.call.call_id or "",
         "type": "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL",
-        "function": {"name": answer.call.name, "arguments": arguments_of(answer)},
+        "function": {"name": answer.name, "arguments": arguments_of(answer)},
     }
 
 

@@ -100,7 +100,7 @@ def schema_checker(schema: Schema, graph: Graph, fast: bool | None) -> Checker:
     def check(args: dict[str, Any]) -> Check:
         if quick is not None and quick(args):
             return PASSED
-        errors = from_jsonschema(slow.iter_errors(args))
+        errors = from_jsonschema(slow.iter_errors(args), graph)
         if errors:
             return Check(errors)
         return PASSED if quick is None else Check((mismatch(),))

@@ -110,7 +110,7 @@ def from_pydantic(
         path, branches = _placed(error, args)
         told.append(_Told(_from_pydantic(error, path, schema), branches, error["input"]))
     while depth := max((len(each.branches) for each in told), default=0):
-        told = _without_innermost(told, depth)
+        told = _without_innermost(told, depth, args, schema)
     return ranked(_joined(each.violation for each in told))
 
 
@@ -126,7 +126,9 @@ def _joined(violations: Iterable[Violation]) -> Iterator[Violation]:
         yield missing(path, list(dict.fromkeys(names)))
 
 
-def _without_innermost(told: list[_Told], depth: int) -> list[_Told]:
+def _without_innermost(
+    told: list[_Told], depth: int, args: dict[str, Any], schema: dict[str, Any]
+) -> list[_Told]:
     """Reduce each union at this depth to the branch that was most likely meant."""
     kept = [each for each in told if len(each.branches) < depth]
     unions: dict[Any, dict[str, list[_Told]]] = {}
@@ -136,13 +138,29 @@ def _without_innermost(told: list[_Told], depth: int) -> list[_Told]:
             outside = each._replace(branches=tuple(outer))
             unions.setdefault((outside.branches, place), {}).setdefault(label, []).append(outside)
     for (_, place), branches in unions.items():
-        kept += _meant(list(branches.values()), place)
+        found: Any = args
+        for part in place:
+            found = found[part]
+        given = frozenset[str](found) if is_object(found) else frozenset[str]()
+        kept += _meant(branches, place, given, schema)
     return kept
 
 
-def _meant(branches: list[list[_Told]], union: Location) -> list[_Told]:
-    """Give the errors of the branch that is nearest to what was found, or all types in one."""
-    everything = [each for branch in branches for each in branch]
+def _meant(
+    branches: dict[str, list[_Told]],
+    union: Location,
+    given: frozenset[str],
+    schema: dict[str, Any],
+) -> list[_Told]:
+    """Give the errors of the branch that is nearest to what was found, or all types in one.
+
+    Args:
+        branches: The errors of each branch, by its label.
+        union: Where the union is.
+        given: The names of the properties that are there.
+        schema: The JSON Schema of the parameters.
+    """
+    everything = [each for branch in branches.values() for each in branch]
     if all(v.keyword == "type" and v.path == union for v, _, _ in everything):
         named = [v.expected if is_array(v.expected) else [v.expected] for v, _, _ in everything]
         types = list(dict.fromkeys(name for names in named for name in names))
@@ -150,15 +168,31 @@ def _meant(branches: list[list[_Told]], union: Location) -> list[_Told]:
         first = everything[0]
         limit = types[0] if len(types) == 1 else types
         return [first._replace(violation=sentence(union, "type", limit, first.found))]
+    names = {label: _properties(label, schema) for label in branches}
 
-    def distance(branch: list[_Told]) -> tuple[bool, bool, int]:
+    def distance(label: str) -> tuple[bool, bool, int, int]:
+        """Another type, another tag, names that the branch does not know, more errors."""
+        branch = branches[label]
+        # What tells branches apart is a property of several; any other just has a wrong value.
+        tags = frozenset[str]().union(*(names[other] for other in names if other != label))
         return (
             any(v.keyword == "type" and v.path == union for v, _, _ in branch),
-            any(v.keyword == "enum" and len(v.path) <= len(union) + 1 for v, _, _ in branch),
+            any(v.keyword == "enum" and _is_tag(v.path, union, tags) for v, _, _ in branch),
+            len(given - names[label]),
             len(branch),
         )
 
-    return min(branches, key=distance)
+    return branches[min(branches, key=distance)]
+
+
+def _is_tag(path: Location, union: Location, tags: frozenset[str]) -> bool:
+    return path == union or (len(path) == len(union) + 1 and path[-1] in tags)
+
+
+def _properties(label: str, schema: dict[str, Any]) -> frozenset[str]:
+    """The names of the properties of a union's branch: pydantic labels a model by its name."""
+    definition: Any = schema.get("$defs", {}).get(label)
+    return frozenset(definition.get("properties") or ()) if is_object(definition) else frozenset()
 
 
 def _placed(

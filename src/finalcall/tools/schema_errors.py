@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from finalcall.narrow import is_array, is_object
 from finalcall.outcomes import Violation
 from finalcall.tools.formats import DESCRIPTIONS
+from finalcall.tools.schemas import Graph
 from finalcall.tools.violations import (
     MAX_SEARCHED,
     as_json,
@@ -27,12 +28,19 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 
-def from_jsonschema(errors: Iterable[ValidationError]) -> tuple[Violation, ...]:
-    """Word the errors of a `jsonschema` validator, most relevant first."""
-    return ranked(_worded(error) for error in _leaves(islice(errors, MAX_SEARCHED)))
+def from_jsonschema(errors: Iterable[ValidationError], graph: Graph) -> tuple[Violation, ...]:
+    """Word the errors of a `jsonschema` validator, most relevant first.
+
+    Args:
+        errors: As the validator gives them.
+        graph: The schema, walked.
+    """
+    return ranked(_worded(error) for error in _leaves(islice(errors, MAX_SEARCHED), graph))
 
 
-def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError | Violation]:
+def _leaves(
+    errors: Iterable[ValidationError], graph: Graph
+) -> Iterator[ValidationError | Violation]:
     """Replace each failed union by the errors of the branch that was most likely meant."""
     pending = deque(errors)
     while pending:
@@ -48,18 +56,55 @@ def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError | Vio
         if merged is not None:
             yield merged
         else:
-            meant = min(list(branches.values()), key=_distance)
-            pending.extendleft(reversed(meant))
+            pending.extendleft(reversed(_meant(error, branches, graph)))
 
 
-def _distance(branch: list[ValidationError]) -> tuple[bool, bool, int, bool]:
-    """How far a branch is from what was found: another type, another tag, more errors, no null."""
-    return (
-        any(e.validator in {"type", None} and not e.relative_path for e in branch),
-        any(e.validator in {"const", "enum"} and len(e.relative_path) <= 1 for e in branch),
-        len(branch),
-        any(e.validator == "type" and e.validator_value == "null" for e in branch),
-    )
+def _meant(
+    union: ValidationError, branches: Mapping[Any, list[ValidationError]], graph: Graph
+) -> list[ValidationError]:
+    """The errors of the branch that was most likely meant."""
+    schemas: Any = union.validator_value
+    names = {
+        index: _properties(schemas[index], graph) if isinstance(index, int) else frozenset[str]()
+        for index in branches
+    }
+    given = frozenset(union.instance) if is_object(union.instance) else frozenset[str]()
+
+    def distance(index: Any) -> tuple[bool, bool, int, int, bool]:
+        """Another type, another tag, names that the branch does not know, more errors, no null."""
+        errors = branches[index]
+        # What tells branches apart is a property of several; any other just has a wrong value.
+        tags = frozenset[str]().union(*(names[other] for other in names if other != index))
+        return (
+            any(e.validator in {"type", None} and not e.relative_path for e in errors),
+            any(e.validator in {"const", "enum"} and _is_tag(e, tags) for e in errors),
+            len(given - names[index]),
+            len(errors),
+            any(e.validator == "type" and e.validator_value == "null" for e in errors),
+        )
+
+    return branches[min(branches, key=distance)]
+
+
+def _is_tag(error: ValidationError, tags: Collection[str]) -> bool:
+    path = tuple(error.relative_path)
+    return not path or (len(path) == 1 and path[0] in tags)
+
+
+def _properties(schema: Any, graph: Graph) -> frozenset[str]:
+    """The names of the properties that a schema speaks of, through references and `allOf`."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    pending: list[Any] = [schema]
+    while pending:
+        node = pending.pop()
+        if not is_object(node) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        found.update(node.get("properties") or ())
+        pending += graph.targets.get(id(node), [])
+        pending += node.get("allOf") or ()
+    return frozenset(found)
 
 
 def _format(error: ValidationError) -> str | None:

@@ -337,6 +337,9 @@ _RELEVANCE: Final = (
 )
 """Keywords by relevance, those of one row alike; `None` stands for all that have no row."""
 
+KEYWORDS: Final = frozenset({*_EXPECTED, *(word for words in _RELEVANCE for word in words or ())})
+"""Every keyword that a violation of an offered tool's schema can have."""
+
 _ROWS: Final = {word: row for row, words in enumerate(_RELEVANCE) for word in words or ()}
 _REST: Final = _RELEVANCE.index(None)
 
@@ -373,7 +376,8 @@ def withheld(
 
     Of a sensitive field are told its place, and a missing part, a type, a format or a length that
     is asked for. Not told are members, constants, patterns and bounds, how long the value is,
-    what it is close to, and where inside of it a fault lies.
+    what it is close to, and where inside of it a fault lies. Of a value that holds a sensitive
+    field, members and constants are not told.
 
     Args:
         violations: In order; the order stays.
@@ -385,6 +389,9 @@ def withheld(
 
 def _withheld(violation: Violation, sensitive: Collection[tuple[str, ...]]) -> Violation:
     path, keyword = violation.path, violation.keyword
+    if _holds_values(violation) and any(_leads_to(path, steps) for steps in sensitive):
+        told = "not as the tool's schema asks; a field of it is sensitive, so no more is told"
+        return Violation(path, keyword, None, told)
     depths = [len(steps) for steps in sensitive if _leads_to(steps, path)]
     if not depths:
         return violation
@@ -402,8 +409,15 @@ def _withheld(violation: Violation, sensitive: Collection[tuple[str, ...]]) -> V
     )
 
 
-def _leads_to(steps: tuple[str, ...], path: Location) -> bool:
-    """Whether a sensitive path is the path or leads to it."""
-    return len(steps) <= len(path) and all(
-        step in {"*", str(part)} for step, part in zip(steps, path, strict=False)
+def _holds_values(violation: Violation) -> bool:
+    """Whether what is allowed is told as whole objects or arrays, with the fields in them."""
+    allowed = violation.expected if is_array(violation.expected) else [violation.expected]
+    return any(is_array(member) or is_object(member) for member in allowed)
+
+
+def _leads_to(above: Location, below: Location) -> bool:
+    """Whether one path is the other or leads to it; `"*"` is any index or name."""
+    return len(above) <= len(below) and all(
+        "*" in {one, other} or str(one) == str(other)
+        for one, other in zip(above, below, strict=False)
     )

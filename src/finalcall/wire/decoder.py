@@ -72,9 +72,9 @@ class Decoder:
         self._head = b""  # the first bytes, while they are too few to tell
         self._plain_heads = {b""}
         self._ended = False
-        self.byte_count = 0
+        self.byte_count: int = 0
         """Bytes received."""
-        self.keep_alives = 0
+        self.keep_alives: int = 0
         """Server-sent events that carried nothing: comments, and events without data."""
 
     def feed(self, chunk: bytes) -> list[Any]:

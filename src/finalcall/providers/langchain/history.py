@@ -177,7 +177,7 @@ def _tool_call(answer: Answered) -> dict[str, Any]:
     return {
         "type": "tool_call",
         "id": answer.call.call_id,
-        "name": answer.call.name,
+        "name": answer.name,
         "args": args,
     }
 
@@ -190,7 +190,7 @@ def _tool_message(answer: Answered) -> dict[str, Any]:
         "type": "tool",
         "content": content,
         "tool_call_id": answer.call.call_id,
-        "name": answer.call.name,
+        "name": answer.name,
     }
     if answer.result.is_error:
         message["status"] = "error"

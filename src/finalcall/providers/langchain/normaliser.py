@@ -10,7 +10,7 @@ LangChain makes one for a stream that broke off, too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from finalcall.events import (
     ArgumentsRestated,
@@ -96,8 +96,10 @@ class LangChainNormaliser(Normaliser):
     """One message, of whichever model LangChain speaks to."""
 
     provider = "langchain"
-    stop_reasons = STOP_REASONS
-    promises_calls = frozenset({"tool_calls", "function_call", "tool_use", "TOOL_CALL"})
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
+    promises_calls: ClassVar[frozenset[str]] = frozenset(
+        {"tool_calls", "function_call", "tool_use", "TOOL_CALL"}
+    )
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

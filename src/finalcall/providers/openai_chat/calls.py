@@ -48,7 +48,7 @@ class ChoiceCalls:
     """
 
     def __init__(self, owner: Normaliser, sink: Sink, index: int) -> None:
-        self.generations = Generations()
+        self.generations: Generations = Generations()
         self.legacy: KeyedCall | None = None
         self._owner = owner
         self._sink = sink

@@ -6,7 +6,6 @@ the others'. Ids and argument texts go back as they came.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final, final
 
@@ -22,9 +21,6 @@ _GROWING: Final = ("text", "summary", "thinking")
 
 _IN_PIECES: Final = frozenset({"reasoning.text", "reasoning.summary", "thinking"})
 """The types of reasoning items that come in pieces; the others come whole."""
-
-_REFUSED_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_NAME: Final = 64
 
 
 @final
@@ -70,7 +66,7 @@ class Echo:
     def __init__(self) -> None:
         self.content: list[str] = []
         self.refusal: list[str] = []
-        self.reasoning_field = ""
+        self.reasoning_field: str = ""
         self.reasoning: list[str] = []
         self.extras: dict[str, Any] = {}
         self._items: dict[str, list[_Item]] = {}
@@ -139,18 +135,17 @@ class Echo:
         return fields
 
 
-def call_entry(call: KeyedCall, answer: Answered, name: str) -> dict[str, Any]:
+def call_entry(call: KeyedCall, answer: Answered) -> dict[str, Any]:
     """A call of an assistant message.
 
     Args:
         call: The call.
         answer: What is known of it and its answer.
-        name: The name to send.
     """
     if call.identity.kind is CallKind.CUSTOM:
-        body: dict[str, Any] = {"custom": {"name": name, "input": encodable(answer.text)}}
+        body: dict[str, Any] = {"custom": {"name": answer.name, "input": encodable(answer.text)}}
     else:
-        body = {"function": {"name": name, "arguments": arguments_of(answer)}}
+        body = {"function": {"name": answer.name, "arguments": arguments_of(answer)}}
     return {
         "id": call.identity.call_id or "",
         "type": call.identity.kind.value,
@@ -174,18 +169,9 @@ def answer_content(answer: Answered) -> str | list[Any]:
     return f"Error: {content}"
 
 
-def accepted_name(name: str, tool_names: frozenset[str] | None) -> str:
-    """A tool name that the API takes: one that is no tool's may hold anything, and is refused."""
-    if tool_names is None or name in tool_names:
-        return name
-    return _REFUSED_IN_NAMES.sub("_", name)[:_LONGEST_NAME]
-
-
-def legacy_messages(
-    message: dict[str, Any], call: KeyedCall, answer: Answered
-) -> Sequence[dict[str, Any]]:
+def legacy_messages(message: dict[str, Any], answer: Answered) -> Sequence[dict[str, Any]]:
     """The messages of a deprecated `function_call`: it has no id and one answer, by name."""
-    name = call.identity.name or ""
+    name = answer.name
     content = answer_content(answer)
     return [
         {**message, "function_call": {"name": name, "arguments": arguments_of(answer)}},

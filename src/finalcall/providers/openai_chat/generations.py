@@ -21,8 +21,8 @@ class Generations:
     __slots__ = ("_before", "_current", "_run", "mixed", "number")
 
     def __init__(self) -> None:
-        self.number = 0
-        self.mixed = False
+        self.number: int = 0
+        self.mixed: bool = False
         self._before = ""
         self._current = ""
         self._run = 0

@@ -31,7 +31,7 @@ class ArgumentText:
     __slots__ = ("_depth", "_escaped", "_in_string", "_opened", "_pieces", "_seen", "size")
 
     def __init__(self) -> None:
-        self.size = 0
+        self.size: int = 0
         self._pieces = io.StringIO(newline="")
         self._seen = 0
         self._depth = 0
@@ -110,16 +110,16 @@ class KeyedCall:
     )
 
     def __init__(self, identity: CallIdentity, index: int | None) -> None:
-        self.identity = identity
-        self.open_call = OpenCall(identity)
-        self.external = False
-        self.index = index
-        self.text = ArgumentText()
+        self.identity: CallIdentity = identity
+        self.open_call: OpenCall = OpenCall(identity)
+        self.external: bool = False
+        self.index: int | None = index
+        self.text: ArgumentText = ArgumentText()
         self.extras: dict[str, Any] = {}
-        self.stopped = False
-        self.completed = False
-        self.named_again = False
-        self.generation = 0
+        self.stopped: bool = False
+        self.completed: bool = False
+        self.named_again: bool = False
+        self.generation: int = 0
 
     @property
     def over(self) -> bool:

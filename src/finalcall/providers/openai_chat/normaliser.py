@@ -8,7 +8,7 @@ a second reason may follow the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from finalcall.events import (
     Event,
@@ -32,7 +32,6 @@ from finalcall.providers.native import read_count, read_index, read_list, read_t
 from finalcall.providers.openai_chat.calls import ChoiceCalls
 from finalcall.providers.openai_chat.echo import (
     Echo,
-    accepted_name,
     answer_content,
     call_entry,
     legacy_messages,
@@ -84,12 +83,12 @@ class Choice:
     __slots__ = ("calls", "echo", "executed", "index", "objections", "stopped")
 
     def __init__(self, owner: Normaliser, sink: Sink, index: int) -> None:
-        self.index = index
-        self.calls = ChoiceCalls(owner, sink, index)
-        self.echo = Echo()
+        self.index: int = index
+        self.calls: ChoiceCalls = ChoiceCalls(owner, sink, index)
+        self.echo: Echo = Echo()
         self.executed: dict[int | None, ExternalCall] = {}
         self.objections: list[str] = []
-        self.stopped = False
+        self.stopped: bool = False
 
 
 class ChatNormaliser(Normaliser):
@@ -101,8 +100,8 @@ class ChatNormaliser(Normaliser):
     """
 
     provider = "openai-chat"
-    stop_reasons = STOP_REASONS
-    promises_calls = frozenset({"tool_calls", "function_call"})
+    stop_reasons: ClassVar[Mapping[str, Verdict]] = STOP_REASONS
+    promises_calls: ClassVar[frozenset[str]] = frozenset({"tool_calls", "function_call"})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -387,26 +386,20 @@ class ChatNormaliser(Normaliser):
         if not kept:
             return [message]
         if kept[0][0] is choice.calls.legacy:
-            return list(legacy_messages(message, *kept[0]))
-        message["tool_calls"] = [
-            call_entry(call, answer, self.sent_name(call)) for call, answer in kept
-        ]
+            return list(legacy_messages(message, kept[0][1]))
+        message["tool_calls"] = [call_entry(call, answer) for call, answer in kept]
         return [message, *(self.tool_message(call, answer) for call, answer in kept)]
 
     def tool_message(self, call: KeyedCall, answer: Answered) -> dict[str, Any]:
         """The message with a call's answer."""
         call_id = call.identity.call_id
-        named = {} if call_id else {"name": self.sent_name(call)}
+        named = {} if call_id else {"name": answer.name}
         return {
             "role": "tool",
             "tool_call_id": call_id or "",
             **named,
             "content": answer_content(answer),
         }
-
-    def sent_name(self, call: KeyedCall) -> str:
-        """A call's name as the next request repeats it."""
-        return accepted_name(call.identity.name or "", self.context.tool_names)
 
 
 def _whole_message(choice: Choice, fields: Mapping[str, Any]) -> Any:

@@ -188,7 +188,7 @@ def _repeat_call(item: Item, answered: Answered) -> InputItem:
     if item.kind != "mcp_approval_request":
         entry["call_id"] = answered.call.call_id
     if facts.named:
-        entry["name"] = answered.call.name
+        entry["name"] = answered.name
         blank = not answered.text or answered.text.isspace()
         text = "{}" if blank and facts.arguments == "arguments" else answered.text
         entry[facts.arguments] = text

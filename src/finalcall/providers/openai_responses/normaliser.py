@@ -82,9 +82,9 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.response = Response()
-        self.numbers = Numbers()
-        self.journal = Journal()
+        self.response: Response = Response()
+        self.numbers: Numbers = Numbers()
+        self.journal: Journal = Journal()
         self.seam: Seam | None = None
         self._registry = Registry()
         self._last_piece: tuple[Item, Any] | None = None
@@ -255,7 +255,7 @@ class OpenAIResponsesNormaliser(Normaliser):
             return []
         texts = (read_text(part, "text") or read_text(part, "refusal") for part in parts)
         item.pieces = [text for text in texts if text]
-        self.text += item.pieces
+        self.text.extend(item.pieces)
         return [TextDelta(text) for text in item.pieces]
 
     def _answered_there(self, content: Any) -> list[Event]:
@@ -444,7 +444,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         return [self._failed(native if nested is None else nested, native)]
 
     def _failed(self, error: Any, native: Any) -> StreamFault:
-        self.ended = True
+        self.ended: bool = True
         cause, code = fault_cause(error)
         return StreamFault(cause, code, native=native)
 

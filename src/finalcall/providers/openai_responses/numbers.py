@@ -23,10 +23,10 @@ class Numbers:
     __slots__ = ("ahead", "current", "highest", "numbered")
 
     def __init__(self) -> None:
-        self.numbered = True
+        self.numbered: bool = True
         self.highest: int | None = None
         self.current: int | None = None
-        self.ahead = True
+        self.ahead: bool = True
 
     def count(self, native: Any, matters: bool) -> None:
         """Note an event's number.
