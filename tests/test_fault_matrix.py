@@ -85,9 +85,6 @@ REPLAYED = {"openai-responses", *WHOLE_CALLS}
 """Where an event with arguments that comes twice spoils no call: the call is told whole again."""
 
 LOST: Mapping[tuple[str, str, str], str] = {
-    ("missing-index", "anthropic", "dicts"): "a piece without an index is of no block",
-    ("missing-index", "anthropic", "bytes"): "a piece without an index is of no block",
-    ("missing-index", "anthropic", "objects"): "a piece without an index is of no block",
     ("missing-id", "cohere", "objects"): "the client drops an announcement without an id",
     ("pings", "gemini", "objects"): "the client takes a comment for an error",
     ("pings", "ollama", "objects"): "the client takes an empty line for an error",

@@ -66,6 +66,7 @@ REPLY = (
             "priority": "urgent",
             "access_code": "tulip-4711",
         },
+        fragments=30,
     )
 )
 

@@ -399,6 +399,7 @@ AnomalyName: TypeAlias = Literal[
     "duplicate_call_id",
     "message_restarted",
     "no_call_id",
+    "no_index",
     "no_name",
     "other_choices",
     "promised_calls_missing",

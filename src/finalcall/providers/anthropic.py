@@ -197,6 +197,14 @@ class AnthropicNormaliser(Normaliser):
             len(self._blocks) if index is None else index, read(native, "content_block"), native
         )
 
+    def _index(self, native: Any) -> int | None:
+        """Which block a delta or an end is of; without an index, the one that began last."""
+        index = read_index(native, "index")
+        if index is not None or not self._by_index:
+            return index
+        self.anomaly("no_index")
+        return next(reversed(self._by_index))
+
     def _begin(self, index: int, content: Any, native: Any) -> list[Event]:
         kind = read_text(content, "type")
         known = self._by_index.get(index)
@@ -256,7 +264,7 @@ class AnthropicNormaliser(Normaliser):
     def _delta(self, native: Any) -> list[Event]:
         delta = read(native, "delta")
         kind = read(delta, "type")
-        block = self._by_index.get(read_index(native, "index"))
+        block = self._by_index.get(self._index(native))
         if kind == "input_json_delta":
             text = read_text(delta, "partial_json")
             if not text:
@@ -310,7 +318,7 @@ class AnthropicNormaliser(Normaliser):
         return [TextDelta(text, 0, native)]
 
     def _block_stop(self, native: Any) -> list[Event]:
-        index = read_index(native, "index")
+        index = self._index(native)
         return carrying([] if index is None else self._close(index, native), native)
 
     def _close(self, index: int, native: Any) -> list[Event]:
