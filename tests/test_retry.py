@@ -130,6 +130,12 @@ def test_the_table_decides_where_nothing_more_is_told(cause: Cause) -> None:
     assert change_after(cause) == CHANGES[cause]
 
 
+def test_a_turn_that_did_not_fail_needs_no_other_request() -> None:
+    """However its connection ended."""
+    retry = retry_of("dispatch", (), Ending(Cause.DISCONNECTED), None, ())
+    assert (retry.change, retry.causes, retry.safe) == ("none", (), True)
+
+
 @both
 @pytest.mark.parametrize("error", [PERMANENT["400"], PERMANENT["a mistake"]], ids=["400", "ours"])
 def test_a_run_asks_once_where_the_error_stays(run: Run, error: Exception) -> None:
