@@ -23,7 +23,7 @@ def blocks(heading: str) -> list[str]:
 def table(name: str) -> list[str]:
     """The lines of a table that the page shows."""
     text = PAGE.read_text(encoding="utf-8").split(f"<!-- table: {name} -->")[1]
-    return text.split("```text\n")[1].split("```")[0].splitlines()
+    return text.split("```console\n")[1].split("```")[0].splitlines()
 
 
 @pytest.mark.parametrize("name", ["before", "after"])
