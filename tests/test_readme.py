@@ -11,14 +11,31 @@ from typing import Any
 import pytest
 
 from finalcall.cli.scenes import SCENES
-from finalcall.testing import FaultServer, RecordedEvent, RecordedRequest, Recording, Script
+from finalcall.testing import (
+    FaultServer,
+    RecordedEvent,
+    RecordedRequest,
+    Recording,
+    Reply,
+    Script,
+)
 from tests import documents
 
 README = documents.ROOT / "README.md"
+TICKET = (
+    Reply()
+    .text("I'll open a ticket for the billing team now.")
+    .call(
+        "create_ticket",
+        {"project": "BILLING", "title": "Night run", "priority": "urgent", "description": "It..."},
+    )
+)
 
 
-def model(request: RecordedRequest) -> Script:
+def model(request: RecordedRequest) -> Script | Reply:
     """A model that opens a ticket, and says so once it is told that it is open."""
+    if not request.path.endswith("/v1/messages"):
+        return TICKET  # in whatever format the path is of
     if request.json["messages"][-1]["role"] == "user" and isinstance(
         request.json["messages"][-1]["content"], list
     ):
@@ -62,15 +79,18 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     """A loopback model that the SDK finds through its own environment variables."""
     with FaultServer(model) as running:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", running.base_url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{running.base_url}/v1")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", running.base_url)
+        for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+            monkeypatch.setenv(name, "none")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield running
 
 
 def test_the_code_runs(server: FaultServer) -> None:
     """Every Python block runs as it stands and prints what the README says it prints."""
-    assert documents.run(README) == 5
-    assert len(server.requests) == 4
+    assert documents.run(README) == 9
+    assert len(server.requests) == 7
 
 
 def test_the_problem_comes_first() -> None:

@@ -1,7 +1,8 @@
 """What a package does when a model's stream goes wrong: run for real, over HTTP on this machine.
 
 `python -m benchmarks.faults` runs every case on every agent that is installed and prints Markdown;
-`--write` puts it into `docs/comparison.md`. Packages that are missing are named, and left out.
+`--write` puts it into `docs/comparison.md`, and some of its columns into the README. Packages that
+are missing are named, and left out.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from benchmarks.faults.judging import Judged
 from benchmarks.faults.running import BrokenRunError, run
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "comparison.md"
+README = DOCUMENT.parent.parent / "README.md"
 QUICK = ("clean", "ceiling-whole", "eof-cut")
 SECONDS = 10.0
 AT_ONCE = 2  # processes: more of them and a slow machine, not a package, would be late
@@ -36,14 +38,14 @@ def main() -> int:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = pool.map(lambda peer: _rows(peer, cases, as_json=options.json), peers)
         rows = list(itertools.chain.from_iterable(found))
-    text = "\n\n".join(
-        (tables.circumstances(peers, SECONDS), tables.summary(rows), tables.details(rows))
-    )
+    circumstances, summary = tables.circumstances(peers, SECONDS), tables.summary(rows)
+    text = "\n\n".join((circumstances, summary, tables.details(rows)))
     if not options.json:
         print(text)
     complete = all(len(judged) == len(_sent(cases, name)) for _, name, judged in rows)
     if options.write and complete:
         report.write(DOCUMENT, "faults", text)
+        report.write(README, "faults", f"{tables.brief(summary)}\n\n{circumstances}")
     return 0 if complete else 1
 
 

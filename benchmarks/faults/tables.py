@@ -15,6 +15,10 @@ Row = tuple[Peer, str, Sequence[Judged]]
 """A package, the protocol, and its runs."""
 
 
+_BRIEF = ("agent", "protocol", "ran a tool", "a call vanished", "a screen was", "ended a silence")
+"""How the headings begin that `brief` keeps."""
+
+
 def installed(package: str) -> str | None:
     """The version of a package, or `None`."""
     try:
@@ -53,6 +57,18 @@ def summary(rows: Sequence[Row]) -> str:
         ),
         ((peer.title, provider, *_counts(peer, judged)) for peer, provider, judged in rows),
     )
+
+
+def brief(summary: str) -> str:
+    """The columns of a summary that a first page has room for.
+
+    Args:
+        summary: What `summary` gave.
+    """
+    lines = [line.strip("| ").split(" | ") for line in summary.splitlines()]
+    wanted = [lines[0].index(heading) for heading in lines[0] if heading.startswith(_BRIEF)]
+    headings, _, *rows = ([line[column] for column in wanted] for line in lines)
+    return _table(headings, rows)
 
 
 def details(rows: Sequence[Row]) -> str:
