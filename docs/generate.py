@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 import lifecycle_svg
+import scenes_svg
 
 from finalcall.cli.explaining import ADVICE
 from finalcall.lifecycle import TERMINAL, TRANSITIONS, Input, State
@@ -190,7 +191,10 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
 }
 """The generated parts by name."""
 
-PICTURES: Final[Mapping[str, Callable[[], str]]] = {"lifecycle.svg": lifecycle_svg.draw}
+PICTURES: Final[Mapping[str, Callable[[], str]]] = {
+    "lifecycle.svg": lifecycle_svg.draw,
+    "scenes.svg": scenes_svg.draw,
+}
 """The generated pictures by the name of their file."""
 
 
