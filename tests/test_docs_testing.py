@@ -33,7 +33,7 @@ def test_the_recipe_gives_the_tables_of_the_page(pytester: pytest.Pytester, name
     fix = blocks("The fix")[0].split("\nran.clear()")[0] if name == "after" else ""
     setup = reply.split("\nwith FaultServer")[0]
     (test,) = blocks("The test that finds it")
-    pytester.makepyfile(test_payments="\n\n".join([bug, setup, fix, test]))
+    pytester.makepyfile(test_payments=f"{bug}\n\n{setup}\n\n{fix}\n\n{test}")
     pytester.path.joinpath("pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n")
     result = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider", "-n", "2")
     lines = result.outlines
