@@ -197,7 +197,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     results: dict[str, dict[str, str]] = {}
     for category, word in (("passed", "ok"), ("failed", "FAILED"), ("skipped", "n/a")):
         for report in terminalreporter.stats.get(category, ()):
-            fault = dict(getattr(report, "user_properties", ())).get(_PROPERTY)
+            properties: dict[str, str] = dict(getattr(report, "user_properties", ()))
+            fault = properties.get(_PROPERTY)
             if fault is not None:
                 found = results.setdefault(report.nodeid.partition("[")[0], {})
                 found[fault] = "FAILED" if found.get(fault) == "FAILED" else word
