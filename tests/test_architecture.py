@@ -16,6 +16,8 @@ PACKAGE = Path(finalcall.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 PUBLIC = (
     "finalcall",
+    "finalcall.bridges",
+    "finalcall.correction",
     "finalcall.observe",
     "finalcall.preview",
     "finalcall.testing",

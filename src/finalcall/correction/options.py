@@ -28,6 +28,7 @@ DispatchFunction: TypeAlias = Callable[[Dispatchable | AlreadyDispatched], Any]
 failure, return the exception."""
 
 
+@final
 class RunOptions(TypedDict, total=False):
     """Keyword arguments of `run_turn` and `arun_turn`. `None` is the same as left out.
 
