@@ -88,7 +88,7 @@ def turn_about(
         seconds: Begin no further round after this time.
         most: Rounds at most.
         fewest: Rounds at least, however long they take.
-        slow: Those that take part in the first `fewest` rounds only.
+        slow: Those that take part in the first round only.
 
     Returns:
         CPU seconds by name, in the order of the rounds. A first round, which warms up, is not
@@ -105,7 +105,7 @@ def turn_about(
     end = time.monotonic() + seconds
     for round_ in range(most):
         for name in list(contestants)[:: -1 if round_ % 2 else 1]:
-            if round_ < fewest or name not in slow:
+            if round_ == 0 or name not in slow:
                 times[name].append(contestants[name]())
         if round_ + 1 >= fewest and time.monotonic() > end:
             break
