@@ -126,4 +126,6 @@ def run(model: str, user_turn: str, question: str, ledger_path: str) -> list[Any
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit('usage: python agent_loop.py anthropic|openai RUN_KEY "WHAT TO DO"')
     run(sys.argv[1], sys.argv[2], sys.argv[3], "payments.db")

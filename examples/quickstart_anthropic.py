@@ -63,4 +63,4 @@ def run(question: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1]) != "done")
+    sys.exit(run(" ".join(sys.argv[1:]) or "What is the weather like in Lund?") != "done")

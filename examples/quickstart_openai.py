@@ -67,4 +67,6 @@ async def run(question: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run(sys.argv[1])) != "done")
+    sys.exit(
+        asyncio.run(run(" ".join(sys.argv[1:]) or "What is the weather like in Lund?")) != "done"
+    )

@@ -122,3 +122,11 @@ def test_links_lead_somewhere(document: Any) -> None:
     local = [link for link in links if "://" not in link]
     missing = [link for link in local if not (document.parent / link).exists()]
     assert not missing
+
+
+def test_every_page_is_linked_from_here() -> None:
+    """Nobody has to look into a folder to find a page."""
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", README.read_text(encoding="utf-8")))
+    pages = {path.relative_to(documents.ROOT).as_posix() for path in documents.documents()}
+    unlinked = {page for page in pages - {"README.md"} - linked if "/api/" not in page}
+    assert unlinked == set()

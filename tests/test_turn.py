@@ -24,6 +24,7 @@ from finalcall import (
     StreamIdle,
     StreamQuiet,
     Turn,
+    UnrecognisedStream,
     settle,
 )
 from finalcall.testing import CloseAbruptly, FaultServer, Script, Send, Stall
@@ -366,3 +367,21 @@ def test_a_turn_may_be_closed_inside_its_loop(connect: Any) -> None:
     assert [outcome.cause for outcome in turn.outcomes if isinstance(outcome, Failed)] == [
         Cause.CANCELLED
     ]
+
+
+def test_a_misspelt_option_is_named() -> None:
+    """The message says what there is, and what was meant."""
+    with pytest.raises(TypeError, match=r"'idle_timout' is none of .*mean 'idle_timeout'"):
+        Turn([], tools=None, **{"idle_timout": 3})  # type: ignore[misc]
+
+
+def test_a_verdict_that_there_is_not_is_refused() -> None:
+    """At once, and not when the word comes."""
+    with pytest.raises(TypeError, match="'done' has the verdict 'complete'; expected one of V"):
+        Turn([], tools=None, stop_reasons={"done": "complete"})
+
+
+def test_a_whole_response_is_told_from_a_stream() -> None:
+    """An SDK's response iterates over its fields: that is no stream of anybody's."""
+    with pytest.raises(UnrecognisedStream, match="was stream=True passed"):
+        list(Turn([("id", "msg_1"), ("content", [])], tools=None))

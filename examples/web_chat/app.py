@@ -1,7 +1,8 @@
 """A chat in the browser whose tool blocks fill in live, with a button for each fault.
 
-Run `python examples/web_chat/app.py` and open the address that it prints. No key is needed: the
-model is a scripted server on this machine, which puts the fault of the button into its stream.
+Install `finalcall[anthropic,testing] starlette uvicorn`, run `python examples/web_chat/app.py` and
+open the address that it prints. No key is needed: the model is a scripted server on this machine,
+which puts the fault of the button into its stream.
 """
 
 from __future__ import annotations
@@ -158,7 +159,8 @@ class Chat:
                         note = create_ticket(**outcome.parsed)
                     await self._updates.put({"note": note})
         elif turn.verdict == "fail":
-            await self._updates.put({"note": f"The message failed: {turn.ending.cause or 'cut'}"})
+            why = turn.ending.cause or f"it stopped for {turn.stop_reason.raw!r}"
+            await self._updates.put({"note": f"The message failed: {why}"})
 
     def _note(self, block: CallBlock | None) -> None:
         if block is not None:

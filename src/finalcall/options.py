@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from finalcall.events import CallSettled
@@ -35,3 +35,25 @@ class SettlerOptions(TypedDict, total=False):
     on_settled: OnSettled | None
     preview: PreviewFactory | None
     blocks: Blocks | None
+
+
+def refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
+    """Refuse the keyword arguments that nobody takes.
+
+    Args:
+        given: The names that were given.
+        known: The names that there are.
+        what: What they are, in the plural, for the message.
+
+    Raises:
+        TypeError: A name is unknown; the text says what there is.
+    """
+    for name in given:
+        if name not in known:
+            import difflib  # only somebody's mistake needs it
+
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(
+                f"{name!r} is none of the {what}: they are {', '.join(sorted(known))}{hint}"
+            )

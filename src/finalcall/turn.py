@@ -17,7 +17,7 @@ from finalcall.errors import RefusedStream
 from finalcall.events import Anomaly, Event, ExternalCall
 from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
-from finalcall.options import SettlerOptions
+from finalcall.options import SettlerOptions, refuse_unknown
 from finalcall.outcomes import Cause, Outcome
 from finalcall.pacing import Pacing, PacingChoice
 from finalcall.refused import refusal_of_stream
@@ -53,6 +53,7 @@ class SettledTurn:
     """What a turn knows, the same for `Turn` and `AsyncTurn`. Not made directly."""
 
     def __init__(self, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]) -> None:
+        refuse_unknown(options, TurnOptions.__optional_keys__, "options of a turn")
         self._raises = options.pop("raises", True)
         self._clock = options.pop("clock", time.monotonic)
         self._settler = Settler(tools=tools, **cast("SettlerOptions", options))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypedDict, cast, final
 
@@ -14,6 +13,7 @@ from finalcall.correction.ledger import AlreadyDispatched, Ledger, MemoryLedger
 from finalcall.correction.policies import Abandoned, Truncated
 from finalcall.correction.rule import Rules
 from finalcall.narrow import is_mapping
+from finalcall.options import refuse_unknown
 from finalcall.outcomes import Dispatchable
 from finalcall.tools import ToolSet, ToolsLike
 from finalcall.turn import TurnOptions
@@ -134,7 +134,7 @@ def set_up(
     """
     given = _checked(options)
     turn_options: TurnOptions = given.get("turn_options") or {}
-    _refuse_unknown(
+    refuse_unknown(
         turn_options, _SYNC_TURN_OPTIONS if synchronous else _TURN_OPTIONS, "turn_options"
     )
     functions = (
@@ -181,23 +181,13 @@ def _rules(given: RunOptions, *, dispatches: bool) -> Rules:
 
 def _checked(options: RunOptions) -> RunOptions:
     """The options that are given, each of its type."""
-    _refuse_unknown(options, _OPTIONS, "options of a run")
+    refuse_unknown(options, _OPTIONS, "options of a run")
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
         holds, expected = _CHECKS[name]
         if not holds(value):
             raise TypeError(f"{name}= is of type {type(value).__name__}; expected {expected}")
     return cast("RunOptions", given)
-
-
-def _refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
-    for name in given:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(
-                f"{name!r} is none of the {what}: they are {', '.join(sorted(known))}{hint}"
-            )
 
 
 def _check_functions(functions: Mapping[str, Any], *, synchronous: bool) -> None:

@@ -76,6 +76,11 @@ def recognise(native: Any) -> Provider:
     for row in PROVIDERS.values():
         if row.recognises(native):
             return row
+    if isinstance(native, tuple):
+        raise UnrecognisedStream(
+            "what was given hands out pairs of a field and its value, as a whole response does: "
+            "expected its stream (was stream=True passed?)"
+        )
     raise UnrecognisedStream(
         f"the stream's first event, {_shape(native)}, is no known provider's; pass provider= one "
         f"of {', '.join(sorted(PROVIDERS))}, and wrap the SDK's own stream, an iterator of its "

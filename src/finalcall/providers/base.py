@@ -51,14 +51,26 @@ class Context:
     stop_reasons: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
 
     @classmethod
-    def of(cls, tools: ToolSet | None, stop_reasons: Mapping[str, Verdict]) -> Context:
-        """What there is to know where these tools are offered; `None` says nothing of them."""
+    def of(cls, tools: ToolSet | None, stop_reasons: Mapping[str, object]) -> Context:
+        """What there is to know where these tools are offered; `None` says nothing of them.
+
+        Raises:
+            TypeError: A stop reason is given what is no verdict.
+        """
+        verdicts: dict[str, Verdict] = {}
+        for word, verdict in stop_reasons.items():
+            if not isinstance(verdict, Verdict):
+                raise TypeError(
+                    f"the stop reason {word!r} has the verdict {verdict!r}; expected one of "
+                    f"{', '.join(f'Verdict.{known.name}' for known in Verdict)}"
+                )
+            verdicts[word] = verdict
         if tools is None:
-            return cls(stop_reasons=stop_reasons)
+            return cls(stop_reasons=verdicts)
         return cls(
             tool_names=frozenset(tools.names),
             custom_names=frozenset(tool.name for tool in tools if tool.kind == "custom"),
-            stop_reasons=stop_reasons,
+            stop_reasons=verdicts,
         )
 
 
