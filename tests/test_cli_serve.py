@@ -98,8 +98,8 @@ def test_the_help_shows_how(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ((), "no recording is named; expected a file, or --list-faults"),
         (("no.jsonl",), r"No such file"),
-        ((RECORDING, "--fault", "stal"), "there is no fault 'stal'; expected one such as stall"),
-        ((RECORDING, "--fault", "zzz"), "no fault 'zzz'; expected one such as --list-faults"),
+        ((RECORDING, "--fault", "stal"), "there is no fault 'stal'; did you mean stall?"),
+        ((RECORDING, "--fault", "zzz"), "no fault 'zzz'; --list-faults names them"),
         ((RECORDING, "--fault", "repeated-id"), "'repeated-id' means nothing here: pieces of"),
         ((str(Path(__file__)),), "is no recording; expected JSON lines, a header first, or a dump"),
         ((str(Path(__file__).parent),), "Is a directory"),

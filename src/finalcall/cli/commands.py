@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 from collections.abc import Sequence
@@ -27,12 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo.add_parser(commands.add_parser)
-    explain.add_parser(commands.add_parser)
-    gaps.add_parser(commands.add_parser)
-    replay.add_parser(commands.add_parser)
-    report.add_parser(commands.add_parser)
-    serve.add_parser(commands.add_parser)
+    add = functools.partial(commands.add_parser, allow_abbrev=False)
+    demo.add_parser(add)
+    explain.add_parser(add)
+    gaps.add_parser(add)
+    replay.add_parser(add)
+    report.add_parser(add)
+    serve.add_parser(add)
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))

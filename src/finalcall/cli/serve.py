@@ -89,7 +89,10 @@ def run(options: argparse.Namespace) -> int:
         try:
             script = _script(options.recording, options.fault)
             server = stack.enter_context(FaultServer(_told(script), port=options.port))
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            sys.stderr.write(f"serve: {error.filename or options.port}: {error.strerror}\n")
+            return 2
+        except ValueError as error:
             sys.stderr.write(f"serve: {error}\n")
             return 2
         faults = ", ".join(options.fault) or "no fault"
@@ -112,8 +115,9 @@ def _script(path: str | None, names: Sequence[str]) -> Script:
         raise ValueError("no recording is named; expected a file, or --list-faults")
     for name in names:
         if name not in FAULTS:
-            close = ", ".join(difflib.get_close_matches(name, FAULTS)) or "--list-faults"
-            raise ValueError(f"there is no fault {name!r}; expected one such as {close}")
+            close = difflib.get_close_matches(name, FAULTS)
+            hint = f"did you mean {' or '.join(close)}?" if close else "--list-faults names them"
+            raise ValueError(f"there is no fault {name!r}; {hint}")
     try:
         script = Recording.read(path).to_script()
     except (AttributeError, TypeError, ValueError):
