@@ -27,6 +27,7 @@ from finalcall import (
     Other,
     PreviewChanged,
     SchemaError,
+    Settler,
     StreamQuiet,
     TextDelta,
     ToolSet,
@@ -644,6 +645,63 @@ def test_a_watcher_that_breaks_breaks_nothing_else(caplog: pytest.LogCaptureFixt
     assert [record.getMessage() for record in caplog.records] == [
         "a watcher of blocks raised OSError and is not told any more; the turn goes on"
     ]
+
+
+def test_a_watcher_may_leave_or_end_the_blocks_and_break() -> None:
+    """Whatever it did before it broke, the others are told, and it is not told again."""
+
+    def leave() -> None:
+        blocks.unwatch(broken)
+
+    def end() -> None:
+        blocks.end()
+
+    for first in (leave, end):
+        blocks, told, calls = Blocks(), [], []
+
+        def broken(
+            _: CallBlock | None, calls: list[None] = calls, first: Callable[[], None] = first
+        ) -> None:
+            calls.append(None)
+            first()
+            raise ZeroDivisionError
+
+        blocks.watch(broken)
+        blocks.watch(told.append)
+        ready(blocks)
+        assert told
+        seen = len(calls)
+        blocks.apply(StreamQuiet(10.0))
+        assert len(calls) == seen
+
+
+def test_a_watcher_that_ends_the_blocks_each_time_is_told_on() -> None:
+    """An end that changes nothing is no change."""
+    blocks, told = Blocks(), []
+
+    def ends(block: CallBlock | None) -> None:
+        told.append(block)
+        blocks.end()
+
+    blocks.watch(ends)
+    ready(blocks)
+    assert states(blocks) == ["cancelled"]
+    assert len(told) == 2
+
+
+def test_messages_with_the_same_keys_may_overlap() -> None:
+    """Each call has its block, whichever comes to its end first; the key is the later one's."""
+    stream = [message_start(), *call(0, "k"), *stopped()]
+    blocks = Blocks(tools=TOOLS)
+    first, second = (Settler(tools=TOOLS, blocks=blocks) for _ in range(2))
+    for native in stream[:3]:
+        first.feed(native)
+    for native in stream:
+        second.feed(native)
+    assert states(blocks) == ["preparing", "ready"]
+    first.end(Cause.CANCELLED)
+    assert states(blocks) == ["cancelled", "ready"]
+    assert blocks["k"].state is BlockState.READY
 
 
 @pytest.mark.parametrize(

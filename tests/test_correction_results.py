@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import math
 from typing import Any
 
@@ -64,6 +65,27 @@ def test_what_cannot_be_sent_is_named_by_its_type(value: Any) -> None:
     """And never by what it holds."""
     with pytest.raises(TypeError, match=r"a tool result of type \w+ cannot be sent: expected"):
         as_result(value)
+
+
+class _FullDisk(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise OSError(28, record.levelname)
+
+
+@both
+@pytest.mark.filterwarnings("ignore:a handler of the logger 'finalcall':RuntimeWarning")
+def test_a_warning_that_cannot_be_written_ends_nothing(run: Run) -> None:
+    """The tool has run, whatever its result is and whatever becomes of the log."""
+    handler = _FullDisk()
+    logging.getLogger("finalcall").addHandler(handler)
+    try:
+        options: dict[str, Any] = {"ledger": MemoryLedger(), "run_key": "1"}
+        pays = reply('{"amount": 5}', name="pay")
+        result = run(Model(pays), dispatch=lambda _: object(), **options)
+    finally:
+        logging.getLogger("finalcall").removeHandler(handler)
+    assert result.ending is RunEnding.COMPLETE
+    assert result.dispatched == ("toolu_0",)
 
 
 @both

@@ -74,15 +74,13 @@ NOT_APPLICABLE: Mapping[str, set[str]] = {
     "same-index": {"gemini", "xai"},
     "repeated-id": set(PROVIDERS) - {"openai-chat"},
     "repeated-name": set(PROVIDERS) - {"openai-chat"},
+    "double-delivery": {"openai-responses", *WHOLE_CALLS},
     "spliced": {"ollama", "xai"},
 }
 """By fault: the providers whose dialect has no place for it. The fault itself says why."""
 
 NO_CLIENT = {"xai"}
 """Providers whose client the loopback server does not speak with."""
-
-REPLAYED = {"openai-responses", *WHOLE_CALLS}
-"""Where an event with arguments that comes twice spoils no call: the call is told whole again."""
 
 LOST: Mapping[tuple[str, str, str], str] = {
     ("missing-id", "cohere", "objects"): "the client drops an announcement without an id",
@@ -95,11 +93,6 @@ SKIPPED: Mapping[tuple[str, str, str], str] = {
     ("garbage-byte", "gemini-interactions", "objects"): "the client skips what it cannot read",
 }
 """Where a fault of the message reaches only its first call, and why."""
-
-TWICE: Mapping[tuple[str, str, str], str] = {
-    ("double-delivery", "ollama", "objects"): "the client drops ids: one call told twice is two",
-}
-"""Where the first call runs twice, and why nobody could tell."""
 
 COMBINATIONS = [
     (fault, provider, mode, form)
@@ -121,9 +114,7 @@ def expected(fault: str, provider: str, form: str) -> list[Any]:
         return HEALTHY[1:]
     if fault == CANCEL or not FAULTS[fault].lets_run or (fault, provider, form) in LOST:
         return []
-    if (fault, provider, form) in TWICE:
-        return [HEALTHY[0], *HEALTHY]
-    if FAULTS[fault].harm == "call" and not (fault == "double-delivery" and provider in REPLAYED):
+    if FAULTS[fault].harm == "call":
         return HEALTHY[1:]
     return HEALTHY
 

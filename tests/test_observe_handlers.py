@@ -201,3 +201,25 @@ def test_less_than_a_day_is_refused(tmp_path: Path) -> None:
     """Files are daily."""
     with pytest.raises(ValueError, match="at least 1 day"):
         JsonlHandler(tmp_path, days=0)
+
+
+def test_a_relative_directory_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program may go elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    handler = JsonlHandler("kept")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    handler.emit(record({"event": "call"}))
+    assert handler.failures == 0
+    assert lines(tmp_path / "kept" / "finalcall-2031-05-06.jsonl")
+
+
+def test_a_directory_with_the_name_of_a_file_is_left_alone(tmp_path: Path) -> None:
+    """It is none of ours, and no reason to refuse the others."""
+    (tmp_path / "finalcall-2020-01-01.jsonl").mkdir()
+    (tmp_path / "finalcall-2020-01-02.jsonl").touch()
+    assert JsonlHandler(tmp_path).failures == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["finalcall-2020-01-01.jsonl"]

@@ -70,9 +70,17 @@ SEQUENCES: dict[str, tuple[Sequence[Any], list[tuple[str, bool]]]] = {
     "at the edge of the band": ([GOOD] * 9 + [LOST], []),
     "beyond it": ([GOOD] * 8 + [LOST, UNPARSEABLE], [("abandoned_or_unparseable", True)]),
     "said once": ([GOOD] * 8 + [LOST] * 9, [("abandoned_or_unparseable", True)]),
-    "and back": (
+    "and hardly inside": (
         [GOOD] * 8 + [LOST] * 2 + [GOOD] * 10,
+        [("abandoned_or_unparseable", True)],
+    ),
+    "and back": (
+        [GOOD] * 8 + [LOST] * 2 + [GOOD] * 17,
         [("abandoned_or_unparseable", True), ("abandoned_or_unparseable", False)],
+    ),
+    "to and fro over the edge": (
+        [GOOD] * 8 + ([LOST] * 2 + [GOOD] * 12) * 9,
+        [("abandoned_or_unparseable", True)],
     ),
     "the other ratio": ([GOOD] * 7 + [CUT] * 3, [("truncated", True)]),
     "a stop button": ([GOOD] * 9 + [STOPPED] * 50 + [GOOD], []),
@@ -96,7 +104,34 @@ def test_a_band_has_a_lower_end() -> None:
     watched = Watched(bands={"truncated": (0.05, 0.5)})
     watched.settle(*[GOOD] * 10)
     watched.settle(CUT)
+    assert watched.said == [("truncated", True)], "1 of 11 is hardly inside"
+    watched.settle(CUT)
     assert watched.said == [("truncated", True), ("truncated", False)]
+
+
+@pytest.mark.parametrize("band", [(0.0, 0.0), (1.0, 1.0), (0.0, 1.0), (0.5, 1.0)])
+def test_what_no_ratio_can_be_beyond_has_no_edge(band: tuple[float, float]) -> None:
+    """A ratio of nothing, or of everything, is as far inside as it can be."""
+    watched = Watched(bands={"truncated": band}, minimum=1)
+    watched.settle(GOOD if band[0] else CUT)
+    watched.clock.advance(60)
+    watched.settle(CUT if band[0] else GOOD)
+    assert not watched.changes or not watched.changes[-1].left
+
+
+def test_at_the_minimum_a_ratio_is_told_of_once() -> None:
+    """While the window empties and fills, it is out until clearly too few calls are left."""
+    watched = Watched()
+    watched.settle(LOST, LOST)
+    watched.clock.advance(30)
+    watched.settle(*[LOST] * 8)
+    watched.clock.advance(30)
+    watched.monitor.check()
+    watched.settle(LOST, LOST)
+    assert watched.said == [("abandoned_or_unparseable", True)]
+    watched.clock.advance(30)
+    watched.monitor.check()
+    assert watched.said[1:] == [("abandoned_or_unparseable", False)]
 
 
 def test_a_change_says_what_it_was_made_of() -> None:

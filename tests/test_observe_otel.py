@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from prometheus_client import REGISTRY, start_http_server
 
 from finalcall import Cause, Settler, observe
 from finalcall.correction import run_turn
-from finalcall.observe.otel import PROVIDER_NAMES, Telemetry
+from finalcall.observe.otel import MAX_NAMES, PROVIDER_NAMES, Telemetry
+from finalcall.observe.records import MAX_NAME
 from finalcall.providers import PROVIDERS
 from tests.chat_chunks import chunk
 from tests.messages import CLEAN, ERROR, TOOLS, call, message_start, stopped
@@ -116,6 +118,35 @@ def test_names_that_a_model_made_up_are_one(seen: Seen) -> None:
     assert seen.points("finalcall.calls.settled") == [
         (OTHER | {"finalcall.outcome": "schema_error"}, 2)
     ]
+
+
+def test_names_are_bounded_where_no_tools_are_known(seen: Seen) -> None:
+    """The first that come are told apart; later ones, and very long ones, are one."""
+    names = ["x" * (MAX_NAME + 1), *(f"tool_{number}" for number in range(MAX_NAMES + 5)), "tool_0"]
+    for name in names:
+        settle([message_start(), *call(0, name=name), *stopped()], tools=None)
+    for instrument in ("finalcall.calls.announced", "finalcall.calls.settled"):
+        points = {point["gen_ai.tool.name"]: value for point, value in seen.points(instrument)}
+        assert len(points) == MAX_NAMES + 1
+        assert points["_OTHER"] == 6
+        assert points["tool_0"] == 2
+    events = [dict(event.attributes or {}) for span in seen.spans for event in span.events]
+    assert max(len(str(event["gen_ai.tool.name"])) for event in events) == MAX_NAME
+
+
+def test_a_dropped_turn_ends_its_span(seen: Seen) -> None:
+    """Nobody will end it any more; a turn that ended has one span."""
+    settler = Settler(tools=TOOLS)
+    settler.feed(CUT[0])
+    assert not seen.spans
+    del settler
+    gc.collect()
+    (span,) = seen.spans
+    assert span.end_time is not None
+    assert "finalcall.verdict" not in (span.attributes or {})
+    settle(CLEAN)
+    gc.collect()
+    assert len(seen.spans) == 2
 
 
 def test_a_name_that_comes_late_is_counted_whole(seen: Seen) -> None:

@@ -20,8 +20,16 @@ from pythonjsonlogger.json import JsonFormatter
 from finalcall import Cause, Settler, ToolSet, Turn, observe
 from finalcall.blocks import Blocks
 from finalcall.correction import run_turn
-from finalcall.observe import MASK, Observer, SettledCall, call_fields, record_failures
-from finalcall.observe.records import LEVELS, QUIET_CAUSES, level_of
+from finalcall.observe import (
+    MASK,
+    Correction,
+    Observer,
+    SettledCall,
+    call_fields,
+    correction_fields,
+    record_failures,
+)
+from finalcall.observe.records import LEVELS, MAX_NAME, QUIET_CAUSES, brief_name, level_of
 from finalcall.preview import Preview
 from tests.messages import CLEAN, TOOLS, call, message_start, stopped
 
@@ -283,6 +291,23 @@ def test_free_text_is_one_value(sensitive: list[str], kept: str, records: list[A
     settler.end(Cause.DISCONNECTED)
     ((_, _, fields),) = records
     assert fields["raw"] == kept
+
+
+def test_names_are_cut(records: list[Any]) -> None:
+    """A model can write a name of any length; a record stays small."""
+    long = "n" * 2_000_000
+    settle([message_start(), *call(0, long, name=long), *stopped()])
+    ((_, line, fields),) = records
+    kept = "n" * (MAX_NAME - 1) + "…"
+    assert [fields[name] for name in ("key", "call_id", "tool")] == [kept] * 3
+    assert kept in line
+    assert len(line) + len(json.dumps(fields)) < 3_000
+    cut = Correction(
+        provider=None, attempt=2, round=1, tools=(long, None), violations=(long,), verdict="done"
+    )
+    told = correction_fields(cut, datetime.now(UTC))
+    assert (told["tools"], told["violations"]) == ([kept, None], [kept])
+    assert brief_name("n" * MAX_NAME) == "n" * MAX_NAME
 
 
 def test_a_handler_that_raises_breaks_nothing(records: list[Any]) -> None:

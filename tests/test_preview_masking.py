@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from finalcall.observe import redact
 from finalcall.preview import MASK, Preview
-from finalcall.preview.masking import is_sensitive
+from tests.test_preview_changes import apply
 from tests.test_preview_model import cut, spell, values
 
 SECRETS: dict[str, tuple[set[tuple[str, ...]], str, Any]] = {
@@ -27,7 +29,7 @@ SECRETS: dict[str, tuple[set[tuple[str, ...]], str, Any]] = {
     "in every item": (
         {("cards", "*", "number")},
         '{"cards": [{"number": 1}, {"name": "x", "number": [2]}, 5]}',
-        {"cards": [{"number": MASK}, {"name": "x", "number": MASK}, 5]},
+        {"cards": [{"number": MASK}, {"name": "x", "number": MASK}, MASK]},
     ),
     "every item": (
         {("codes", "*")},
@@ -43,14 +45,26 @@ SECRETS: dict[str, tuple[set[tuple[str, ...]], str, Any]] = {
     "items of items": (
         {("m", "*", "*")},
         '{"m": [[1, 2], 3, [[4]]]}',
-        {"m": [[MASK] * 2, 3, [MASK]]},
+        {"m": [[MASK] * 2, MASK, [MASK]]},
     ),
     "one item": ({("m", "1", "k")}, '{"m": [{"k": 1}, {"k": 2}]}', {"m": [{"k": 1}, {"k": MASK}]}),
     "root": ({()}, '{"a": {"b": [1]}}', MASK),
     "root array": ({("*",)}, '["a", 2]', [MASK, MASK]),
     "twice covered": ({("a",), ("a", "b")}, '{"a": {"b": 1}}', {"a": MASK}),
     "escaped name": ({("pin",)}, r'{"p\u0069n": 1}', {"pin": MASK}),
-    "not there": ({("x", "y")}, '{"x": 1, "y": {"x": {"y": 2}}}', {"x": 1, "y": {"x": {"y": 2}}}),
+    "not there": ({("x", "y")}, '{"y": {"x": {"y": 2}}}', {"y": {"x": {"y": 2}}}),
+    "an object as text": ({("a", "b")}, r'{"a": "{\"b\": 1}", "c": 2}', {"a": MASK, "c": 2}),
+    "an object as a number": ({("a", "b")}, '{"a": 12, "c": 2}', {"a": MASK, "c": 2}),
+    "an object as null": ({("a", "b")}, '{"a": null, "c": 2}', {"a": None, "c": 2}),
+    "an object as an array": ({("a", "b")}, '{"a": [{"b": 1}], "c": [2]}', {"a": MASK, "c": [2]}),
+    "an array as an object": (
+        {("a", "*", "b")},
+        '{"a": {"b": 1, "c": {"b": 2}}}',
+        {"a": {"b": MASK, "c": {"b": MASK}}},
+    ),
+    "one item itself": ({("a", "1")}, '{"a": [1, 2, 3]}', {"a": [1, MASK, 3]}),
+    "all as text": ({("a",)}, r'"{\"a\": 1}"', MASK),
+    "all as an array": ({("a",)}, '[{"a": 1}]', MASK),
 }
 
 
@@ -134,17 +148,34 @@ def test_no_cut_shows_any_of_a_masked_root(value: Any, seed: int, places: list[i
     assert preview.value.plain() == MASK
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        (["a"], True),
-        (["b"], False),
-        (["c", "0", "d"], True),
-        (["c", "0", "e"], False),
-        (["c", "0"], False),
-        ([], False),
-    ],
+STEPS = st.sampled_from(["a", "b", "0", "1", "*"])
+TREES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "x", '{"a": "x"}']),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "b", "0", "c"]), inner, max_size=3)
+    ),
+    max_leaves=12,
 )
-def test_paths_match_name_by_name(path: list[str], expected: bool) -> None:
-    """A star stands for any one name or index, and a path matches whole or not at all."""
-    assert is_sensitive(path, frozenset({("a",), ("c", "*", "d")})) is expected
+
+
+@settings(deadline=None)
+@given(
+    TREES,
+    st.sets(st.lists(STEPS, max_size=3).map(tuple), min_size=1, max_size=3),
+    st.lists(st.integers(0, 80), max_size=4),
+)
+def test_a_screen_sees_what_a_record_keeps(
+    value: Any, sensitive: set[tuple[str, ...]], places: list[int]
+) -> None:
+    """Whatever shape a model gives to what is sensitive, both mask the same of it."""
+    text = json.dumps(value)
+    preview = Preview(sensitive=sensitive)
+    screen: list[Any] = []
+    for fragment in cut(text, places):
+        preview.feed(fragment)
+        apply(screen, preview.changes())
+    preview.end()
+    apply(screen, preview.changes())
+    assert preview.complete
+    assert screen[0] == preview.value.plain() == json.loads(redact(text, sensitive))

@@ -89,6 +89,19 @@ def test_until_the_tool_is_known_nothing_is_shown() -> None:
     assert settler.verdict == "dispatch"
 
 
+def test_a_tool_that_was_not_offered_hides_what_any_would() -> None:
+    """The model may have meant any of them, and so may the beginning of a name."""
+    for name in ("log", "log_in"):
+        stream = [
+            message_start(),
+            *call(0, arguments='{"user": "ann", "password": "S3NT1N3L"}', name=name),
+            *stopped(),
+        ]
+        with Turn(stream, tools={"login": SECRET}, preview=Preview) as turn:
+            values = shown(list(turn))
+        assert values[-1] == {"user": "ann", "password": MASK}
+
+
 def test_a_restated_text_is_shown_anew() -> None:
     """What the provider takes back leaves the screen."""
     made = Call(CallIdentity("k", "k", "create_ticket"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,6 +28,8 @@ from finalcall import (
     UnrecognisedStream,
     Verdict,
 )
+from finalcall.blocks import Blocks
+from finalcall.listeners import LOG_FAILURES
 from tests.messages import CLEAN, ERROR, TOOLS, call, message_start, stopped, text, to_sse
 from tests.responses_events import call as responses_call
 from tests.responses_events import created, ending
@@ -284,6 +288,93 @@ def test_a_failing_handler_keeps_no_other_call_unreported(
     assert "S3NT1N3L" not in caplog.text
     assert seen == ["a", "b"]
     assert settler.verdict == "dispatch"
+
+
+class _FullDisk(logging.Handler):
+    """A handler that lets out what it meets."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise OSError(28, record.levelname)
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing that is logged can be written, not even the warning of it."""
+    loggers = [logging.getLogger("finalcall"), logging.getLogger("py.warnings")]
+    handler = _FullDisk()
+    for logger in loggers:
+        logger.addHandler(handler)
+    shown = logging.getLogger("py.warnings").warning
+    monkeypatch.setattr("warnings.showwarning", lambda *told, **_: shown("%s", told[0]))
+    monkeypatch.setattr(LOG_FAILURES, "count", 0)
+    yield
+    for logger in loggers:
+        logger.removeHandler(handler)
+
+
+@pytest.mark.usefixtures("full_disk")
+@pytest.mark.filterwarnings("always")
+def test_no_warning_of_the_library_breaks_a_turn() -> None:
+    """Where it cannot be logged, that is counted; where that cannot be told, it is not."""
+    seen: list[str] = []
+
+    def handler(event: CallSettled) -> None:
+        seen.append(event.outcome.key)
+        raise KeyError
+
+    def watcher(_: object) -> None:
+        raise KeyError
+
+    blocks = Blocks(tools=TOOLS)
+    blocks.watch(watcher)
+    events = [message_start(), *call(0, "a"), *call(1, "b"), *stopped()]
+    settler = feed(events, on_settled=handler, blocks=blocks)
+    assert seen == ["a", "b"]
+    assert settler.verdict == "dispatch"
+    assert LOG_FAILURES.count >= 3
+
+
+@pytest.mark.parametrize("told", range(1, 9))
+def test_a_screen_that_ends_the_turn_settles_each_call_once(told: int) -> None:
+    """At whatever moment a watcher ends it, the turn reports no call twice."""
+    seen: list[str] = []
+    blocks = Blocks(tools=TOOLS)
+    count = 0
+
+    def watcher(_: object) -> None:
+        nonlocal count
+        count += 1
+        if count == told:
+            blocks.end()
+
+    blocks.watch(watcher)
+    events = [message_start(), *call(0, "a"), *call(1, "b"), *stopped()]
+    settler = feed(events, on_settled=lambda event: seen.append(event.outcome.key), blocks=blocks)
+    settler.end()
+    assert seen == [outcome.key for outcome in settler.outcomes]
+    assert all(not block.open for block in blocks)
+
+
+def test_a_screen_that_ends_the_turn_at_its_last_event_settles_it_once() -> None:
+    """The silence that is over is told with the event that would have ended the message."""
+    seen: list[str] = []
+    blocks = Blocks(tools=TOOLS)
+
+    def watcher(_: object) -> None:
+        blocks.end()
+
+    settler = Settler(
+        tools=TOOLS, blocks=blocks, on_settled=lambda event: seen.append(event.outcome.key)
+    )
+    *events, last = CLEAN
+    for native in events:
+        settler.feed(native)
+    blocks.apply(StreamQuiet(10.0))
+    blocks.watch(watcher)
+    settler.feed(last)
+    assert seen == ["toolu_1"]
+    assert settler.ending is not None
+    assert settler.ending.cause is Cause.CANCELLED
 
 
 def test_time_is_told_not_read() -> None:

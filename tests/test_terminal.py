@@ -11,6 +11,8 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -330,3 +332,56 @@ def test_on_a_real_terminal_printing_goes_above() -> None:
     output = b"".join(received).decode().replace("\r\n", "\n")
     assert rows_of(output) == ["between", "between", "✓ create_ticket — ready to run"]
     assert output.count("preparing") > 1
+
+
+class _Gone(io.StringIO):
+    """A terminal that goes away after some writes."""
+
+    def __init__(self, left: int, error: OSError) -> None:
+        super().__init__()
+        self.left = left
+        self.error = error
+
+    def write(self, text: str, /) -> int:
+        self.left -= 1
+        if self.left < 0:
+            raise self.error
+        return len(text)
+
+
+@pytest.fixture
+def own_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """At a broken pipe rich closes whatever standard output is: give it a file of its own."""
+    with (tmp_path / "stdout").open("w") as file, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", file)
+        yield
+
+
+@pytest.mark.usefixtures("own_output")
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(5, "gone")], ids=repr)
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("left", [2, 6])
+def test_a_terminal_that_goes_away_breaks_nothing(
+    error: OSError, terminal: bool, left: int
+) -> None:
+    """The turn goes on, and the `with` block is left for its own reason."""
+    streams = sys.stdout, sys.stderr
+    console = Console(file=_Gone(left, error), force_terminal=terminal, _environ={"TERM": "xterm"})
+    blocks = Blocks(tools=TOOLS)
+    with pytest.raises(KeyError, match="mine"), TerminalBlocks(blocks, console=console):
+        with Turn([message_start(), *call(0), *call(1, "b"), *stopped()], tools=None) as turn:
+            for event in turn:
+                blocks.apply(event)
+        assert turn.verdict == "dispatch"
+        raise KeyError("mine")
+    assert (sys.stdout, sys.stderr) == streams
+
+
+@pytest.mark.usefixtures("own_output")
+def test_a_terminal_that_is_gone_already_is_refused() -> None:
+    """With an error, not an exit; what was redirected is given back."""
+    streams = sys.stdout, sys.stderr
+    console = Console(file=_Gone(0, BrokenPipeError()), force_terminal=True)
+    with pytest.raises(OSError, match="nobody reads"), TerminalBlocks(Blocks(), console=console):
+        pass
+    assert (sys.stdout, sys.stderr) == streams

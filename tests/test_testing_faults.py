@@ -111,9 +111,6 @@ def some_recordings() -> dict[str, Recording]:
 
 RECORDED = some_recordings()
 
-WITHOUT_AN_INDEX = "anthropic"
-"""The one dialect in which a piece without an index cannot be told to be of any call."""
-
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_faults_do_to_recordings_what_they_say(name: str) -> None:
@@ -128,12 +125,12 @@ def test_faults_do_to_recordings_what_they_say(name: str) -> None:
             continue
         applied += 1
         after = ran(settle(faulty))
-        if fault.harm == "message" or (
-            fault_name == "missing-index" and name.startswith(WITHOUT_AN_INDEX)
-        ):
+        if fault.harm == "message":
             assert after == [], fault_name
         elif fault.harm == "none":
             assert after == before, fault_name
+        elif before:
+            assert after != before, fault_name
         assert all(one in before for one in after), fault_name
     assert applied
 
@@ -153,6 +150,66 @@ def test_a_keep_alive_survives_what_changes_events() -> None:
     for provider, keep_alive in (("anthropic", b": ping\n\n"), ("ollama", b"\n")):
         script = script_of(provider).with_faults(pings(), missing_id())
         assert script.steps.count(Send(keep_alive)) == len(script_of(provider).steps)
+
+
+@pytest.mark.parametrize("provider", sorted(RENDERERS))
+@pytest.mark.parametrize("first", ["garbage-byte", "cut-at-byte", "slow-trickle", "pings"])
+def test_a_fault_stays_under_those_of_events(provider: str, first: str) -> None:
+    """Two faults harm what the worse of them does, whichever of them is put in first."""
+    for second, fault in FAULTS.items():
+        for pair in ((FAULTS[first], fault), (fault, FAULTS[first])):
+            try:
+                script = script_of(provider).with_faults(*pair)
+            except NotApplicable:
+                continue
+            after = ran(settle(script, provider))
+            if not all(one.lets_run for one in pair):
+                assert after == [], (first, second)
+            elif {one.harm for one in pair} == {"none"}:
+                assert after == ran(settle(script_of(provider), provider)), (first, second)
+
+
+@pytest.mark.parametrize(
+    ("provider", "framing"), [("ollama", None), ("gemini", "json-array"), ("anthropic", "sse")]
+)
+def test_keep_alives_come_between_whole_events(provider: str, framing: Any) -> None:
+    """However the bytes are cut, none comes inside of an event."""
+    whole = REPLY.to_recording(provider).to_script(framing)
+    keep_alive = pings()(whole).steps[0]
+    assert isinstance(keep_alive, Send)
+    script = whole.with_faults(trickle(1, 0.0), pings())
+    assert script.steps.count(keep_alive) >= len(whole.steps)
+    assert ran(settle(script, provider)) == ran(settle(whole, provider)) != []
+    assert ran(settle(missing_id()(script), provider)) == ran(settle(whole, provider))
+
+
+@pytest.mark.parametrize(
+    ("provider", "framing"),
+    [("ollama", None), ("gemini", "json-array"), ("bedrock-converse", None), ("openai-chat", None)],
+)
+def test_garbage_stays_where_it_is(provider: str, framing: Any) -> None:
+    """A fault that changes events leaves bytes that mean none as they are."""
+    script = garbage_byte()(REPLY.to_recording(provider).to_script(framing))
+    (garbage,) = [
+        one
+        for one, other in zip(
+            script.steps, REPLY.to_recording(provider).to_script(framing).steps, strict=True
+        )
+        if one != other
+    ]
+    assert isinstance(garbage, Send)
+    assert garbage.data in missing_id()(script).body()
+
+
+@pytest.mark.parametrize("provider", ["gemini", "mistral", "ollama", "openai-responses", "xai"])
+def test_a_whole_call_that_comes_twice_runs_once(provider: str) -> None:
+    """Nothing is spoiled where a call is told whole: its event twice is the same call."""
+    script = script_of(provider)
+    events = len(script.steps)
+    for number in range(events):
+        twice = deliver_twice(number)(script)
+        assert len(twice.steps) == events + 1
+        assert ran(settle(twice, provider)) == ran(settle(script, provider)), number
 
 
 @pytest.mark.parametrize(
@@ -193,6 +250,7 @@ def test_a_fault_is_a_value() -> None:
 
 PLAIN = Script((Send(b"ab"), Send(b"cd")), "text/plain")
 TEXT = Reply().text("High at noon.")
+CALL = Reply().call("pay", {"euros": 5})
 
 
 @pytest.mark.parametrize(
@@ -225,6 +283,18 @@ TEXT = Reply().text("High at noon.")
         (repeated_id(), script_of("anthropic"), "no place for a call's id or name in anthropic"),
         (splice(), script_of("ollama"), "no event tells one message from another in ollama"),
         (split_characters(), script_of("cohere", TEXT), "every character of the body is one byte"),
+        (deliver_twice(), script_of("gemini"), "a call is told whole in gemini"),
+        (deliver_twice(), script_of("openai-responses"), "told whole in openai-responses"),
+        (deliver_twice(), script_of("cohere", Reply().call("a", ["{}"])), "come in one piece"),
+        (deliver_twice(), script_of("cohere", Reply().call("a", [" ", "{}"])), "come in one piece"),
+        (repeated_name(), missing_index()(script_of("openai-chat")), "have no index"),
+        (
+            missing_index(),
+            repeated_name()(script_of("openai-chat")),
+            "each piece of a call repeats",
+        ),
+        (end_twice(), cut_after(0)(script_of("gemini")), "the stream has no event; expected one"),
+        (end_twice(), FAULTS["cut-at-byte"](script_of("ollama", CALL)), "the stream has no event"),
         (deliver_twice(99), script_of("cohere"), "there is no event 99 to send twice; the script"),
     ],
 )

@@ -61,9 +61,9 @@ def test_agent(fault_server, script, fault):
             "*= finalcall faults =*",
             "1: *::test_agent",
             "none *ok",
-            "ceiling *ok",
             "cut-at-event *ok",
             "stall *ok",
+            "ceiling *ok",
         ]
     )
 
@@ -108,7 +108,8 @@ def test_agent(fault_server, script):
         "-rs",
     )
     result.assert_outcomes(passed=1, skipped=1)
-    result.stdout.fnmatch_lines(["*'duplicate-key' means nothing here*", "duplicate-key *n/a"])
+    result.stdout.fnmatch_lines(["*'duplicate-key' means nothing here*"])
+    result.stdout.fnmatch_lines(["duplicate-key *n/a"])
 
 
 def test_an_agent_that_waits_for_ever_fails(pytester: pytest.Pytester) -> None:
@@ -124,7 +125,105 @@ def test_agent(fault_server, script, fault):
 """,
     )
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*under the fault 'stall' the test was not over after 1 s*"])
+    result.stdout.fnmatch_lines(["*under the fault 'stall' a stream held the test up for 1 s*"])
+
+
+def test_a_test_that_is_slow_by_itself_is_not_blamed_on_a_stream(
+    pytester: pytest.Pytester,
+) -> None:
+    """Neither before it asks, nor between its answers, nor by the sum of them."""
+    result = run(
+        pytester,
+        """
+import threading
+
+@pytest.mark.finalcall_faults("ceiling", within=0.2)
+def test_agent(fault_server, script, fault):
+    server = fault_server(script.call("pay", {"euros": 5}))
+    for _ in range(2):
+        threading.Event().wait(0.4)
+        careful(server.base_url)
+""",
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_a_failing_test_fails_whatever_a_fault_means(pytester: pytest.Pytester) -> None:
+    """A fault that struck one reply and not the next is no excuse, and one that struck none too."""
+    result = run(
+        pytester,
+        """
+@pytest.mark.finalcall_faults("ceiling")
+def test_two_messages(fault_server, script, fault):
+    server = fault_server([script.call("pay", {"euros": 5}), script.text("Done.")])
+    runs = [run for _ in range(2) for run in hasty(server.base_url)]
+    assert fault is None or runs == []
+
+@pytest.mark.finalcall_faults("ceiling")
+def test_two_messages_that_are_read_well(fault_server, script, fault):
+    server = fault_server([script.call("pay", {"euros": 5}), script.text("Done.")])
+    runs = [run for _ in range(2) for run in careful(server.base_url)]
+    assert fault is None or runs == []
+
+@pytest.mark.finalcall_faults("duplicate-key")
+def test_text(fault_server, script, fault):
+    assert careful(fault_server(script.text("Done.")).base_url) == []
+    assert fault is None
+""",
+    )
+    result.assert_outcomes(passed=4, failed=2)
+    result.stdout.fnmatch_lines(
+        ["ceiling *FAILED *ok *-", "duplicate-key *-  *- *FAILED"],
+    )
+
+
+def test_every_server_ends_though_the_first_one_raises(pytester: pytest.Pytester) -> None:
+    """What its function raised comes out of the test's end, and no thread stays."""
+    result = run(
+        pytester,
+        """
+import http.client
+import threading
+
+def test_two_servers(fault_server, script):
+    bad = fault_server(lambda request: 1 / 0)
+    fault_server(script.text("Hello."))
+    connection = http.client.HTTPConnection(bad.base_url.removeprefix("http://"))
+    connection.request("POST", "/v1/messages", b"{}")
+    with pytest.raises(http.client.RemoteDisconnected):
+        connection.getresponse()
+
+def test_nothing_is_left():
+    assert not [one for one in threading.enumerate() if one.name == "fault-server"]
+""",
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["*ZeroDivisionError*"])
+
+
+def test_the_mark_of_a_class_or_a_module_is_for_those_that_ask(pytester: pytest.Pytester) -> None:
+    """Its other tests run once, as they are, and so do methods of a unittest.TestCase."""
+    result = run(
+        pytester,
+        """
+import unittest
+
+pytestmark = pytest.mark.finalcall_faults("ceiling")
+
+def test_agent(fault_server, script):
+    careful(fault_server(script.call("pay", {"euros": 5})).base_url)
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_alone(number):
+    assert number
+
+class TestOld(unittest.TestCase):
+    def test_alone(self):
+        pass
+""",
+    )
+    result.assert_outcomes(passed=5)
+    assert "test_alone" not in result.stdout.str()
 
 
 def test_it_works_over_several_processes(pytester: pytest.Pytester) -> None:
@@ -152,13 +251,28 @@ def test_agent(fault_server, script, fault):
             "@pytest.mark.finalcall_faults(withn=1)\ndef test_agent(fault): ...",
             "*with withn; expected leave_out= or within=",
         ),
+        (
+            (
+                "import unittest\n\nclass TestOld(unittest.TestCase):\n"
+                "    @pytest.mark.finalcall_faults('stall')\n    def test_agent(self): ..."
+            ),
+            "*a method of a unittest.TestCase cannot*",
+        ),
+        *(
+            (
+                f"@pytest.mark.finalcall_faults(within={within})\ndef test_agent(fault): ...",
+                "*with within=*; expected a number of seconds that is greater than 0",
+            )
+            for within in ("'a'", "0")
+        ),
     ],
 )
 def test_a_wrong_mark_says_what_is_wrong(
     pytester: pytest.Pytester, test: str, sentence: str
 ) -> None:
-    """A misspelt fault, a fixture that is not asked for, an unknown argument."""
-    result = run(pytester, test)
+    """A misspelt fault, a fixture that is not asked for, an unknown argument, no time at all."""
+    pytester.makepyfile(f"import pytest\n\n{test}")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert result.ret in {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED}
     (result.stderr if "ERROR" in result.stderr.str() else result.stdout).fnmatch_lines([sentence])
 

@@ -216,6 +216,37 @@ def test_the_time_of_the_request_is_known_where_it_is_made_later(tmp_path: Path)
         assert "at" not in lines(path)[0]
 
 
+def test_two_recordings_of_one_path_never_mix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The one that begins last has the file, whole; the other ends, and says why."""
+    monkeypatch.chdir(tmp_path)
+    first = record(iter(Reply().call("pay", {"euros": 5}).to("anthropic")), "turn.jsonl")
+    next(first)
+    natives = Reply().call("pay", {"euros": 9}).to("anthropic")
+    second = record(iter(natives), tmp_path / "turn.jsonl")
+    next(second)
+    monkeypatch.chdir("/")
+    for _ in first, second:
+        list(first)
+    list(second)
+    assert read(tmp_path / "turn.jsonl").to_dicts() == natives
+    assert (first.recorder.events, second.recorder.lost) == (1, 0)
+    assert first.recorder.lost > 0
+    assert "another one was begun at its path" in caplog.text
+
+
+def test_a_log_handler_that_fails_never_breaks_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recording ends there, and the stream goes on."""
+
+    def fail(*_: Any) -> None:
+        raise OSError
+
+    monkeypatch.setattr(logging.getLogger("finalcall.testing.recorder"), "warning", fail)
+    natives = Reply().call("pay").to("anthropic")
+    assert list(record(natives, "/nowhere/turn.jsonl")) == natives
+
+
 def test_an_older_recording_is_replaced(tmp_path: Path) -> None:
     """A path holds one recording, the last."""
     path = tmp_path / "recording.jsonl"
@@ -649,13 +680,24 @@ SEALED = {
             {"partialArgs": [{"jsonPath": "$.a['x'].api_key", "stringValue": "xxx"}]},
         ),
         ("Bearer abcdefghijk", "Bearer abcdefghxxx"),
+        ("Authorization: Basic abcd==", "Authorization: Basic xxxx=="),
+        ("a Basic understanding", "a Basic understanding"),
+        ("https://me:S3/x%41@db:5432/a:b", "https://me:xx/x%xx@db:5432/a:b"),
+        ("ratio 3:4, a://b, c:/d:e", "ratio 3:4, a://b, c:/d:e"),
+        ("PGPASSWORD=ab&c api_key=d a=b", "PGPASSWORD=xx&c api_key=x a=b"),
+        ("n" * 70 + "password=ab", "n" * 70 + "password=ab"),
+        *(
+            ({name: "abc"}, {name: "xxx"})
+            for name in ("aws_secret_access_key", "OPENAI_API_KEY", "db-password", "pwd")
+        ),
+        ({"next_page_token": "abc"}, {"next_page_token": "abc"}),
         ([{"secret": "abc"}], [{"secret": "xxx"}]),
         ({"arguments": r'{"token": "\uq1"'}, {"arguments": r'{"token": "\ux' + 'x"'}),
         (nested(40, {"secret": "abc"}), nested(40, {"secret": "xxx"})),
     ],
 )
 def test_what_is_scrubbed_and_what_is_not(data: Any, kept: Any) -> None:
-    """Names tell credentials; what is sealed, counted or empty is none."""
+    """Names and words tell credentials; what is sealed, counted or empty is none."""
     assert Scrubber(values=True).scrub(RecordedEvent(None, data)).data == kept
 
 
@@ -681,6 +723,82 @@ def test_sensitive_fields_are_masked_and_others_stay(tmp_path: Path) -> None:
         }
     with pytest.raises(TypeError, match="put it into a list"):
         record([], path, sensitive="card")
+
+
+LOGIN = ToolSet(
+    {
+        "f": {
+            "properties": {
+                "auth": {"properties": {"token": {"type": "string", "writeOnly": True}}},
+                "keys": {"items": {"properties": {"pin": {"writeOnly": True}}}},
+            }
+        }
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('{"auth": {"token": "S", "user": "Bob"}}', '{"auth": {"token": "x", "user": "Bob"}}'),
+        (r'{"auth": "{\"token\": \"S\"}"}', r'{"auth": "{\"xxxxx\": \"x\"}"}'),
+        ('{"auth": ["S", ["S"]], "to": "Bob"}', '{"auth": ["x", ["x"]], "to": "Bob"}'),
+        ('{"auth": "S"}', '{"auth": "x"}'),
+        ('{"auth": 42, "to": "Bob"}', '{"auth": 11, "to": "Bob"}'),
+        (
+            '{"keys": [{"pin": "S", "of": "Bob"}, "S"]}',
+            '{"keys": [{"pin": "x", "of": "Bob"}, "x"]}',
+        ),
+        (r'"{\"token\": \"S\"}"', r'"{\"xxxxx\": \"x\"}"'),
+        ('["S", {"to": "Bob"}]', '["x", {"to": "Bob"}]'),
+    ],
+)
+def test_what_is_not_of_the_shape_of_its_tool_is_masked_too(text: str, kept: str) -> None:
+    """A string, a number or a list in the place of an object with something sensitive is hidden."""
+    for pieces in ([text], list(text)):
+        scrubber = Scrubber(values=True, sensitive=LOGIN)
+        scrubbed = [
+            scrubber.scrub(RecordedEvent(None, {"partial_json": piece})).data["partial_json"]
+            for piece in pieces
+        ]
+        assert "".join(scrubbed) == kept
+    said = Scrubber(values=True, sensitive=LOGIN).scrub(RecordedEvent(None, {"text": '"Bob"'}))
+    assert said.data == {"text": '"Bob"'}
+    event = RecordedEvent(None, {"args": [json.loads(text)]})
+    whole = Scrubber(values=True, sensitive=LOGIN).scrub(event)
+    assert whole.data == {"args": [json.loads(kept)]}
+
+
+def test_an_argument_by_its_path_is_masked_where_an_object_should_be() -> None:
+    """Some services send arguments one by one, by their paths."""
+    scrubber = Scrubber(values=True, sensitive=LOGIN)
+    for path, kept in (("$.auth", "x"), ("$.auth[0]", "x"), ("$.auth.user", "S"), ("$", "S")):
+        event = RecordedEvent(None, {"jsonPath": path, "stringValue": "S"})
+        assert scrubber.scrub(event).data["stringValue"] == kept, path
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        ({"executableCode": {"language": "PYTHON", "code": "S = 42"}}, None),
+        ({"item": {"type": "code_interpreter_call", "code": "S"}}, None),
+        ({"response": {"metadata": {"name": "S", "id": "S"}}}, None),
+        ({"prompt": {"id": "p", "variables": {"type": "S"}}}, None),
+        ({"results": [{"attributes": {"status": "S", "n": 5}}]}, None),
+        ({"sources": [{"tool_output": {"id": "S"}}]}, None),
+        ("S of Q", "x xx x"),
+        ('data: {"name": "S"}', 'xxxx: {"name": "x"}'),
+        ("[DONE]", "[DONE]"),
+        (
+            {"error": {"code": "server_error", "message": "S"}},
+            {"error": {"code": "server_error", "message": "x"}},
+        ),
+    ],
+)
+def test_what_has_names_of_its_own_is_no_structure(data: Any, kept: Any) -> None:
+    """Code, metadata and text that is no JSON are values, whatever their fields are called."""
+    scrubbed = Scrubber(values=False).scrub(RecordedEvent(None, data)).data
+    assert scrubbed == kept if kept is not None else "S" not in json.dumps(scrubbed)
 
 
 def test_tools_that_mark_every_name_have_everything_masked(tmp_path: Path) -> None:
@@ -757,7 +875,7 @@ def test_without_values_nothing_that_was_said_is_kept(tmp_path: Path) -> None:
         for fragments in (reply, recut_named(reply)):
             path = tmp_path / "recording.jsonl"
             natives = fragments.to(provider)
-            recording = recorded(natives, path, values=False)
+            recording = recorded(natives, path, values=False, clock=FakeClock())
             content = path.read_text() + json.dumps(texts(recording, provider))
             assert "anzi" not in content
             assert "4242" not in content

@@ -327,6 +327,97 @@ def test_a_reply_function_that_fails_is_heard_of() -> None:
         pass
 
 
+def test_a_failure_is_raised_once() -> None:
+    """A server that is started again has none to raise."""
+
+    def reply(request: RecordedRequest) -> Script:
+        raise LookupError(request.path)
+
+    server = FaultServer(reply)
+    with (
+        pytest.raises(LookupError),
+        server,
+        pytest.raises(http.client.RemoteDisconnected),
+        response(server),
+    ):
+        pass  # there is no response
+    with server:
+        assert server.connections == 1
+
+
+def answer_to(server: FaultServer, sent: bytes) -> bytes:
+    """Everything that a plain socket gets for some bytes."""
+    host, port = server.base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as client:
+        client.sendall(sent)
+        return b"".join(iter(lambda: client.recv(65536), b""))
+
+
+@pytest.mark.parametrize(
+    ("sent", "found"),
+    [
+        (b"hello\r\n\r\n", b"no request line"),
+        (b"\r\n\r\n\r\n", b"no request line"),
+        (b"\x16\x03\x01\x02\x00\x01", b"a TLS handshake"),
+        (b"POST / HTTP/1.1\r\nx: " + b"a" * 300_000, b"a head of more than"),
+        (b"POST / HTTP/1.1\r\ncontent-length: abc\r\n\r\n", b"a content-length"),
+        (b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n", b"a content-length"),
+        *(
+            (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n" + body, b"in chunks")
+            for body in (b"-1\r\n", b"2\r\n{}xx", b"a" * 300_000)
+        ),
+    ],
+)
+def test_what_is_no_request_is_answered_so(sent: bytes, found: bytes) -> None:
+    """It gets a 400 with a sentence, and leaves nothing behind: no request and no exception."""
+    with FaultServer(Script((Send(b"a"),))) as server:
+        answer = answer_to(server, sent)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert found in answer
+        assert server.requests == []
+
+
+def test_a_head_request_gets_a_head() -> None:
+    """There is no stream without a body."""
+    with FaultServer(Script((Send(b"a"),))) as server:
+        answer = answer_to(server, b"HEAD /v1/messages HTTP/1.1\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 405 ")
+        assert answer.endswith(b"\r\n\r\n")
+
+
+def test_a_request_in_chunks_is_put_together() -> None:
+    """With an extension and a trailer, as clients that stream their bodies may send."""
+    body = b'5;a=b\r\n{"str\r\nA\r\neam":true}\r\n0\r\nx: y\r\n\r\n'
+    head = b"POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with FaultServer(RECORDING) as server:
+        assert answer_to(server, head + body).startswith(b"HTTP/1.1 200 ")
+        assert server.requests[0].json == {"stream": True}
+
+
+def test_a_server_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What kept it from starting is raised, its port is free again, and it can be started later."""
+    server = FaultServer(RECORDING)
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio, "SelectorEventLoop", lambda: socket.socket(fileno=-2))
+        with pytest.raises(ValueError, match="negative file descriptor"):
+            server.__enter__()
+    with server:
+        assert list(sync_events(server)) == RECORDING.to_dicts()
+
+
+def test_open_answers_are_known() -> None:
+    """A request counts from when it came until its answer has ended."""
+    with FaultServer(RECORDING, faults=[stall_after(1)]) as server:
+        with response(server) as answer:
+            answer.read1()
+            assert server.answering == tuple(server.requests)
+        for _ in range(1000):
+            if not server.answering:
+                break
+            threading.Event().wait(0.01)
+        assert server.answering == ()
+
+
 def test_an_empty_list_is_refused() -> None:
     """There must be something to answer with."""
     with pytest.raises(ValueError, match="expected at least one"):

@@ -112,6 +112,69 @@ def test_a_misspelt_field_is_refused(display: Display) -> None:
         tool(display)
 
 
+class _Auth(BaseModel):
+    token: str = Field(alias="tokenValue")
+
+
+class _Session(BaseModel):
+    auth: _Auth | None = None
+    keys: list[_Auth] = Field(default_factory=list[_Auth])
+    spare: dict[str, _Auth] = Field(default_factory=dict[str, _Auth])
+    free: dict[str, Any] = Field(default_factory=dict[str, Any])
+    notes: list[Any] = Field(default_factory=list[Any])
+    name: str = ""
+
+
+NESTED: dict[tuple[str, ...], str | None] = {
+    ("auth", "tokenValue"): None,
+    ("auth", "token"): None,
+    ("auth", "tokn"): r"names 'tokn' in 'auth'; .*'tokenValue'",
+    ("keys", "*", "tokenValue"): None,
+    ("keys", "0", "tokenValue"): None,
+    ("keys", "*", "tokn"): r"names 'tokn' in 'keys\.\*'; .*'tokenValue'",
+    ("spare", "any", "tokn"): r"names 'tokn' in 'spare\.any'; .*'tokenValue'",
+    ("free", "any", "more"): None,
+    ("notes", "*", "x"): None,
+    ("name", "first"): r"names 'first' in 'name'; .*it has none",
+    ("name", "*"): None,
+}
+
+
+@pytest.mark.parametrize(("path", "refused"), NESTED.items(), ids=map(".".join, NESTED))
+def test_a_path_is_checked_to_its_end(path: tuple[str, ...], refused: str | None) -> None:
+    """A name that is misspelt further down would leave in sight what it means to hide."""
+    display = {"_Session": Display(sensitive=[path])}
+    if refused is None:
+        (made,) = ToolSet([_Session], display=display)
+        assert path in made.sensitive
+    else:
+        with pytest.raises(ValueError, match=refused):
+            ToolSet([_Session], display=display)
+
+
+def test_what_two_branches_refer_to_is_one_place() -> None:
+    """A schema may describe a value more than once."""
+    schema = {
+        "type": "object",
+        "properties": {"auth": {"anyOf": [{"$ref": "#/$defs/auth"}, {"$ref": "#/$defs/auth"}]}},
+        "$defs": {"auth": {"type": "object", "properties": {"token": {}}}},
+    }
+    assert tool(Display(sensitive=[("auth", "token")]), schema).sensitive == {("auth", "token")}
+    with pytest.raises(ValueError, match=r"names 'tokn' in 'auth'"):
+        tool(Display(sensitive=[("auth", "tokn")]), schema)
+
+
+def test_a_hidden_field_is_hidden_under_all_its_names() -> None:
+    """The display names one of them."""
+    display = {"_Session": Display(sensitive=[("auth", "token"), ("keys", "*", "tokenValue")])}
+    (made,) = ToolSet([_Session], display=display)
+    names = ("token", "tokenValue")
+    assert made.sensitive == {
+        *(("auth", name) for name in names),
+        *(("keys", "*", name) for name in names),
+    }
+
+
 @pytest.mark.parametrize(
     "schema",
     [

@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import (
+    AliasChoices,
+    AliasPath,
     AnyUrl,
     AwareDatetime,
     BaseModel,
@@ -634,3 +636,43 @@ def test_a_signature_that_cannot_be_offered_is_refused(item: Any, says: str) -> 
     """The text names the tool and the parameter."""
     with pytest.raises(ValueError, match=rf"tool '\w+' has no usable schema: .*{says}"):
         ToolSet([item])
+
+
+class _Inner(BaseModel):
+    model_config = ConfigDict(alias_generator=str.upper, populate_by_name=True)
+    token: SecretStr
+    again: _Inner | None = None
+
+
+class _Secrets(BaseModel):
+    password: SecretStr = Field(alias="pwd")
+    pin: SecretStr = Field(validation_alias=AliasChoices("code", AliasPath("codes", 0, "pin")))
+    deep: SecretStr = Field(validation_alias=AliasPath("box", "deep"))
+    inner: _Inner = Field(alias="in")
+    either: _Inner | int = 0
+    user: str = Field(default="", alias="name")
+
+
+def test_what_is_secret_is_so_under_all_its_names() -> None:
+    """Names that pydantic takes, and those that it would refuse: a model may write any of them."""
+    (made,) = ToolSet([_Secrets])
+    inner = {(outer, name) for outer in ("in", "inner", "either") for name in ("token", "TOKEN")}
+    assert inner <= made.sensitive
+    assert {path for path in made.sensitive if path[0] not in ("in", "inner", "either")} == {
+        *(("password",), ("pwd",), ("pin",), ("code",), ("codes", "*", "pin")),
+        *(("deep",), ("box", "deep")),
+    }
+
+
+@dataclass
+class _Login:
+    password: Annotated[SecretStr, Field(alias="pwd")]
+
+
+def test_a_parameter_and_a_dataclass_have_other_names_too() -> None:
+    """Wherever pydantic has names, they are found."""
+
+    def log_in(login: _Login, pin: Annotated[SecretStr, Field(alias="code")]) -> None: ...
+
+    (made,) = ToolSet([log_in])
+    assert made.sensitive == {("login", "password"), ("login", "pwd"), ("pin",), ("code",)}

@@ -372,7 +372,7 @@ def test_a_turn_may_be_closed_inside_its_loop(connect: Any) -> None:
 def test_a_misspelt_option_is_named() -> None:
     """The message says what there is, and what was meant."""
     with pytest.raises(TypeError, match=r"'idle_timout' is none of .*mean 'idle_timeout'"):
-        Turn([], tools=None, **{"idle_timout": 3})  # type: ignore[misc]
+        Turn([], tools=None, idle_timout=3)  # type: ignore[call-arg]
 
 
 def test_a_verdict_that_there_is_not_is_refused() -> None:

@@ -5,7 +5,6 @@ It shows and never decides: no call runs, waits or fails because of what stands 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Self, final
 
@@ -29,6 +28,7 @@ from finalcall.events import (
     PreviewChanged,
     StreamQuiet,
 )
+from finalcall.listeners import WARNING, log
 from finalcall.outcomes import Cause, Outcome, SchemaError
 from finalcall.texts import Texts, complete, quiet_line
 from finalcall.tools import ToolSet, ToolsLike
@@ -65,7 +65,8 @@ class Blocks:
         self._tools = ToolSet.of(tools)
         self._texts = complete(texts or {})
         self._shown: list[CallBlock] = []
-        self._current: dict[str, CallBlock] = {}
+        self._by_key: dict[str, CallBlock] = {}
+        self._by_call: dict[Call, CallBlock] = {}
         self._run: list[CallBlock] = []
         self._externals: dict[ExternalCall, CallBlock] = {}
         self._attempt: AttemptStarted | None = None
@@ -85,7 +86,7 @@ class Blocks:
         Raises:
             KeyError: No such call was announced.
         """
-        return self._current[key]
+        return self._by_key[key]
 
     def __repr__(self) -> str:
         return f"Blocks({', '.join(block.state.value for block in self._shown)})"
@@ -105,7 +106,7 @@ class Blocks:
         waited, self.quiet = self.quiet, None
         match event:
             case ArgumentsDelta(call) | ArgumentsRestated(call):
-                self._changed(self._current.get(call.key))
+                self._changed(self._by_call.get(call))
             case CallAnnounced(call):
                 self._block(call)
             case PreviewChanged(call, preview):
@@ -130,14 +131,17 @@ class Blocks:
         runs may have run. A turn that these blocks belong to settles its calls first, as if it were
         closed. A call that is ready stays so: whoever has it may still run it and say so.
         """
-        if self._settle is not None:
-            self._settle()
+        settle, self._settle = self._settle, None
+        if settle is not None:
+            settle()
         for block in self:
             cancelled = block.state is BlockState.PREPARING
             block.step_if_possible(BlockInput.ENDED, Cause.CANCELLED if cancelled else None)
-        self._settle = self._attempt = self.quiet = None
+        waited, self.quiet = self.quiet, None
+        self._attempt = None
         self._forget_run()
-        self._changed(None)
+        if waited is not None:
+            self._changed(None)
 
     def __enter__(self) -> Self:
         return self
@@ -172,8 +176,9 @@ class Blocks:
             try:
                 watcher(block)
             except Exception as error:
-                self._watchers.remove(watcher)
-                logging.getLogger("finalcall").warning(
+                self.unwatch(watcher)
+                log(
+                    WARNING,
                     "a watcher of blocks raised %s and is not told any more; the turn goes on",
                     type(error).__name__,
                 )
@@ -182,11 +187,12 @@ class Blocks:
 
     def _block(self, call: Call) -> CallBlock:
         """The block of a call, a new one where it is a new call."""
-        known = self._current.get(call.key)
-        if known is not None and known.is_of(call):
+        # By the call itself: keys come again in later messages, and may while others go on.
+        known = self._by_call.get(call)
+        if known is not None:
             return known
         made = CallBlock(call.key, call, self._tools, self._texts, self._changed)
-        self._current[call.key] = made
+        self._by_key[call.key] = self._by_call[call] = made
         self._shown.append(made)
         self._run.append(made)
         self._succeed(made)

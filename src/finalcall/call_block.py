@@ -222,10 +222,6 @@ class CallBlock:
 
     # What `Blocks` tells it
 
-    def is_of(self, call: Call) -> bool:
-        """Whether this very call is shown: keys come again in later messages."""
-        return self._call is call
-
     def show(self, preview: Preview) -> None:
         """Show what the call's preview shows, from now on."""
         if self._state not in _WITHOUT_ARGUMENTS:

@@ -70,6 +70,7 @@ class Known:
     def stats(self) -> Stats:
         """Counts so far."""
         self._catch_up()
+        self._stats.announced = self._message.announced
         return self._stats
 
     @property

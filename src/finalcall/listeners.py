@@ -1,7 +1,7 @@
 """Who listens to the turns of this process: its observers, and its logging where it was set up.
 
 It loads neither: a turn that nobody listens to pays for two look-ups. No failure of a listener may
-break a turn, so they are counted here.
+break a turn, so they are counted here, and all that is logged goes through one guarded function.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 LOGGER: Final = "finalcall"
 """The name of the logger that gets a record of every settled call."""
 
-_HIGHEST: Final = 30
+WARNING: Final = 30
 """`logging.WARNING`: no record of ours is above that."""
 
 
@@ -45,8 +46,9 @@ class Failures:
         self.count += 1
         if self.count > 1:
             return
-        # Where warnings are errors, this one is not raised: it would break what it must not.
-        with contextlib.suppress(Warning):
+        # Where warnings are errors, or shown by code that fails, nothing is raised: it would break
+        # what it must not.
+        with contextlib.suppress(Exception):
             warnings.warn(
                 f"{self._who} raised {type(error).__name__}; {self._then}",
                 RuntimeWarning,
@@ -72,6 +74,33 @@ class Listener:
             "the turn goes on, and more failures of it are only counted: see "
             "finalcall.observe.failures()",
         )
+
+
+LOG_FAILURES: Final = Failures(
+    "a handler of the logger 'finalcall'",
+    "its record is lost, and more of them are only counted: see "
+    "finalcall.observe.record_failures()",
+)
+"""What handlers and filters have raised at whatever this library logs."""
+
+
+def log(
+    level: int, message: str, *parts: object, extra: Mapping[str, object] | None = None
+) -> None:
+    """Log something; all that this library logs goes through here. Raises nothing.
+
+    Args:
+        level: As `logging` has it.
+        message: The text, with a `%s` for each part. Nothing of what a model wrote.
+        parts: What goes into it.
+        extra: As `logging` takes it.
+    """
+    try:
+        import logging  # a program that has nothing to log need not load it
+
+        logging.getLogger(LOGGER).log(level, message, *parts, extra=extra)
+    except Exception as error:  # a handler or a filter of anybody's must not break a turn
+        LOG_FAILURES.note(error)
 
 
 _LISTENERS: Final[list[Listener]] = []
@@ -112,4 +141,4 @@ def is_logging() -> bool:
     if logging is None:
         return False
     logger = logging.getLogger(LOGGER)
-    return bool(logger.isEnabledFor(_HIGHEST) and logger.hasHandlers())
+    return bool(logger.isEnabledFor(WARNING) and logger.hasHandlers())

@@ -99,5 +99,4 @@ class Previews:
         return PreviewChanged(call, preview)
 
     def _sensitive(self, name: str) -> Collection[tuple[str, ...]]:
-        tool = None if self._tools is None else self._tools.get(name)
-        return () if tool is None else tool.sensitive
+        return () if self._tools is None else self._tools.sensitive(name)

@@ -27,6 +27,7 @@ from finalcall.events import (
 from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy
 from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks, Idle, Phase
 from finalcall.limits import DEFAULT_LIMITS, Limits
+from finalcall.listeners import WARNING, log
 from finalcall.message import Choices, Message
 from finalcall.observation import BORDERS, Observation
 from finalcall.options import OnSettled
@@ -410,6 +411,8 @@ class Settler(Shown):
         return Ending(cause, marker, exception)
 
     def _settle(self, ending: Ending) -> list[Event]:
+        if self.ending is not None:  # whoever was told of the last events has ended it
+            return []
         self._catch_up()
         self.ending: Ending | None = ending
         message = self._message
@@ -421,7 +424,6 @@ class Settler(Shown):
             at_ceiling=self._at_ceiling(),
         )
         self._outcomes = [outcome for _, outcome in settled]
-        self._stats.announced = message.announced
         self._stats.other_choices = len(message.others)
         self._close_accounts()
         lost = [one for one in self.external_calls if one.state is ExternalState.RUNNING]
@@ -453,9 +455,8 @@ class Settler(Shown):
         try:
             self._on_settled(event)
         except Exception as error:  # a handler of the user's must not keep other calls unreported
-            import logging  # only a failing handler needs it
-
-            logging.getLogger("finalcall").warning(
+            log(
+                WARNING,
                 "on_settled raised %s for the call %s; the call is settled all the same: look at "
                 "turn.outcomes",
                 type(error).__name__,

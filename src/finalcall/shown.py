@@ -63,7 +63,8 @@ class Shown(Known):
     def blocks(self) -> Blocks:
         """What people see of the calls: made when it is first asked for, then kept up to date.
 
-        Whatever ends the message, no block stays open.
+        Whatever ends the message, no block stays open. Of the calls that are there already when it
+        is asked for, those that the provider runs itself come last.
         """
         if self._blocks is None:
             from finalcall.blocks import Blocks  # most turns have no screen

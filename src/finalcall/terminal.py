@@ -5,7 +5,8 @@ Where there is no terminal it writes plain lines. It asks blocks and changes non
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Generator, Mapping
 from typing import Final, Self, final
 
 try:
@@ -64,7 +65,8 @@ class TerminalBlocks:
 
     On a terminal everything is redrawn in place, and what the program prints meanwhile goes above.
     Anywhere else, every new line of a block is written once, as plain text. `NO_COLOR` turns
-    colours off. Leaving the `with` block ends the blocks: see `Blocks.end`.
+    colours off. Leaving the `with` block ends the blocks: see `Blocks.end`. A terminal that goes
+    away is drawn on no more, and breaks neither the turn nor the `with` block.
 
     Args:
         blocks: What to show. Somebody else applies the events, in the thread that has entered this.
@@ -72,6 +74,9 @@ class TerminalBlocks:
 
     Attributes:
         blocks: What is shown.
+
+    Raises:
+        OSError: On entering, where nothing can be written to the console.
     """
 
     def __init__(self, blocks: Blocks, *, console: Console | None = None) -> None:
@@ -85,19 +90,40 @@ class TerminalBlocks:
     def __enter__(self) -> Self:
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._live = Live(console=self._console, auto_refresh=False)
-            self._live.start()
+        try:
+            with _broken_pipe_raised():
+                if self._live is not None:
+                    self._live.start()
+                self._draw()
+        except BaseException:
+            self._stop()
+            raise
         self.blocks.watch(self._changed)
-        self._changed(None)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.blocks.end()
         self.blocks.unwatch(self._changed)
         if self._live is not None:
-            self._live.update(Group(*(self._line(block) for block in self.blocks)), refresh=True)
-            self._live.stop()
+            # A terminal that is gone must not hide why the `with` block was left.
+            with contextlib.suppress(OSError), _broken_pipe_raised():
+                lines = Group(*(self._line(block) for block in self.blocks))
+                self._live.update(lines, refresh=True)
+        self._stop()
+
+    def _stop(self) -> None:
+        """Give standard output and error back, whatever becomes of the last drawing."""
+        live, self._live = self._live, None
+        if live is not None:
+            # It may not even have begun, and rich then fails in its own way.
+            with contextlib.suppress(Exception), _broken_pipe_raised():
+                live.stop()
 
     def _changed(self, _: CallBlock | None) -> None:
+        with _broken_pipe_raised():
+            self._draw()
+
+    def _draw(self) -> None:
         if self._live is None:
             self._write()
             return
@@ -157,6 +183,15 @@ class TerminalBlocks:
         """Where the console's encoding lacks a sign, a question mark stands for it."""
         encoding = self._console.encoding
         return text.encode(encoding, "replace").decode(encoding)
+
+
+@contextlib.contextmanager
+def _broken_pipe_raised() -> Generator[None]:
+    """Where nobody reads any more, rich would end the whole program: only the screen is over."""
+    try:
+        yield
+    except SystemExit as error:
+        raise BrokenPipeError("nobody reads what is drawn") from error
 
 
 def _fitted(field: BlockField, room: int) -> str:

@@ -6,7 +6,6 @@ loop. Everything that may be asked, and when, is decided here.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from finalcall.correction.budget import Corrections
 from finalcall.correction.ledger import AlreadyDispatched, Ledger, noted, recalled
 from finalcall.correction.policies import Abandoned, Truncated
 from finalcall.correction.result import RunEnding, RunResult
+from finalcall.listeners import WARNING, log
 from finalcall.outcomes import Dispatchable, SchemaError
 from finalcall.results import ToolResult, as_result
 from finalcall.tools import ToolSet
@@ -47,8 +47,6 @@ _UNSENDABLE: Final = ToolResult(
     is_error=True,
 )
 """The answer to a call that returned what no message can hold."""
-
-_LOGGER: Final = logging.getLogger("finalcall")
 
 _Place: TypeAlias = tuple[str, str, int]
 """Where a ledger keeps a call: the run key, the fingerprint, and the occurrence."""
@@ -251,7 +249,8 @@ class Progress:
         try:
             self.rules.ledger.finish(*place, noted(result))
         except ValueError:  # the call has run, so its result must not be lost
-            _LOGGER.warning(
+            log(
+                WARNING,
                 "the result of the call %s is nothing JSON can hold: it goes to the model, but the "
                 "ledger keeps the call as begun, which reads as unknown if it is asked for again",
                 call.key,
@@ -318,7 +317,8 @@ def _told(call: Dispatchable, result: Any) -> ToolResult:
     try:
         return as_result(result)
     except Exception:  # whatever reading it raises, the tool has run
-        _LOGGER.warning(
+        log(
+            WARNING,
             "dispatch returned a value of type %s for the call %s, which cannot be sent: the model "
             "is told that the tool ran and gave no result",
             type(result).__name__,

@@ -48,7 +48,7 @@ class JsonlHandler(logging.Handler):
             raise ValueError(f"days is {days}; records are kept for at least 1 day")
         super().__init__()
         self._failures = Failures("JsonlHandler", "records are lost; see its attribute failures")
-        self._directory = Path(directory)
+        self._directory = Path(directory).absolute()  # the program may go elsewhere
         self._days = days
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._today = datetime.now(UTC).date()
@@ -92,7 +92,8 @@ class JsonlHandler(logging.Handler):
         for path in self._directory.iterdir():
             day = _day_of(path.name)
             # The last record of a day expires when `days` more have passed.
-            if day is not None and day + timedelta(days=self._days) < today:
+            expired = day is not None and day + timedelta(days=self._days) < today
+            if expired and not path.is_dir():
                 path.unlink(missing_ok=True)  # another process may have been faster
 
     def _append(self, day: date, fields: Mapping[str, Any]) -> None:

@@ -27,6 +27,9 @@ RATIOS: Final[tuple[Ratio, ...]] = ("abandoned_or_unparseable", "truncated")
 _SLICES: Final = 60
 """The window moves on in steps of a 60th: one more or less is no other ratio."""
 
+_CLEARLY: Final = 0.25
+"""The part of a band, and of the minimum of calls, by which a ratio must be inside to be back."""
+
 _SOURCES: Final = 1_000
 """Pairs of tool and provider that are watched: far more than one process offers."""
 
@@ -94,8 +97,11 @@ class _Source:
 class Monitor(Observer):
     """Watches how calls settle, and says when that changes. Add it: `observe.add(Monitor(...))`.
 
-    A ratio is out of its band while at least `minimum` calls are within the window and it is below
-    or above the band. `on_change` is called when that begins and when it is over. A tool's ratios
+    A ratio leaves its band when at least `minimum` calls are within the window and it is below or
+    above the band. It is back when it is clearly inside, by a quarter of the band's width: for a
+    band of 0 to 2 %, at 1.5 % or less. It is so, too, when fewer calls than three quarters of
+    `minimum` are left. So a ratio at the edge is told of once. `on_change` is called when a ratio
+    leaves and when it is back. A tool's ratios
     are looked at as each call of it settles, and all of them as the window moves on and any call
     settles; where traffic may cease altogether, call `check()` now and then.
 
@@ -216,8 +222,12 @@ class Monitor(Observer):
         changes: list[Change] = []
         for ratio, band in self._bands.items():
             value = counts.ratio(ratio)
-            out = counts.announced >= self._minimum and not band[0] <= value <= band[1]
-            if out is not (ratio in source.out):
+            was_out = ratio in source.out
+            # Back only by a clear margin: at the edge, every call would be news.
+            least = self._minimum * (1 - _CLEARLY) if was_out else self._minimum
+            lowest, highest = _clearly_inside(band) if was_out else band
+            out = counts.announced >= least and not lowest <= value <= highest
+            if out is not was_out:
                 (source.out.add if out else source.out.remove)(ratio)
                 changes.append(Change(ratio, out, value, band, counts))
         return changes
@@ -231,6 +241,13 @@ class Monitor(Observer):
                 first = first or error
         if first is not None:
             raise first
+
+
+def _clearly_inside(band: tuple[float, float]) -> tuple[float, float]:
+    """A band without its edges, but for those that no ratio can be beyond."""
+    lowest, highest = band
+    margin = (highest - lowest) * _CLEARLY
+    return (lowest + margin if lowest > 0 else 0.0, highest - margin if highest < 1 else 1.0)
 
 
 def _sum(key: tuple[str | None, str | None], source: _Source, now: int) -> MonitorCounts:

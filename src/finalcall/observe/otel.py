@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final, final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from opentelemetry import metrics, trace
 
@@ -16,6 +16,7 @@ from finalcall.ending import Ending
 from finalcall.events import Call
 from finalcall.known import Known
 from finalcall.observe.observer import Observer
+from finalcall.observe.records import MAX_NAME, brief_name
 from finalcall.observe.settled import Correction, SettledCall
 from finalcall.outcomes import Cause
 from finalcall.strict import encodable
@@ -31,6 +32,9 @@ ERROR: Final = "error.type"
 
 OTHER_TOOL: Final = "_OTHER"
 """Stands for every tool name that was not offered: a model can make up any number of them."""
+
+MAX_NAMES: Final = 100
+"""Tool names that are told apart of turns whose tools are not known: the first that come."""
 
 PROVIDER_NAMES: Final[Mapping[str, str]] = {
     "anthropic": "anthropic",
@@ -58,11 +62,14 @@ _Attributes = dict[str, str | tuple[str, ...] | int | float | bool]
 class _Turn:
     """What is remembered of a turn that goes on."""
 
-    __slots__ = ("counted", "span")
+    __slots__ = ("counted", "dropped", "span")
 
-    def __init__(self, span: trace.Span) -> None:
+    def __init__(self, turn: Known, span: trace.Span) -> None:
         self.span = span
         self.counted: set[str] = set()
+        # A turn that nobody ends, and nobody has any more, would keep its span for ever.
+        self.dropped = finalize(turn, span.end)
+        self.dropped.atexit = False  # by then, who exports spans may be gone
 
 
 @final
@@ -74,7 +81,11 @@ class Telemetry(Observer):
     `finalcall.anomalies` (by provider and name). Histograms: `finalcall.call.gap` (the longest wait
     inside of a call, in seconds; only where time was told) and `finalcall.call.size` (in bytes).
     One span a turn, `finalcall.turn`, from when it was made to its end, in whatever span was
-    current, with an event for each announcement and settling.
+    current, with an event for each announcement and settling. Of a turn that is dropped before its
+    end, the span ends when the turn is garbage, and says nothing of an end.
+
+    A tool that was not offered is `_OTHER` in metrics. Where a turn has no tools (`tools=None`),
+    the first 100 names that such turns have are told apart, and any other is `_OTHER`.
 
     A call is counted as announced when it is, if its whole name is known then, else when it
     settles: so that both counters have it under the same name.
@@ -92,6 +103,7 @@ class Telemetry(Observer):
         meter = metrics.get_meter("finalcall", __version__, meter_provider)
         self._tracer = trace.get_tracer("finalcall", __version__, tracer_provider)
         self._turns: WeakKeyDictionary[Known, _Turn] = WeakKeyDictionary()
+        self._names: set[str] = set()
         self._announced = meter.create_counter(
             "finalcall.calls.announced", "{call}", "Tool calls that streams announced."
         )
@@ -119,7 +131,7 @@ class Telemetry(Observer):
 
     def turn_begun(self, turn: Known) -> None:
         """Start the turn's span."""
-        self._turns[turn] = _Turn(self._tracer.start_span("finalcall.turn"))
+        self._turns[turn] = _Turn(turn, self._tracer.start_span("finalcall.turn"))
 
     def call_announced(self, turn: Known, call: Call) -> None:
         """Note it in the span, and count it where its name is one that was offered."""
@@ -133,7 +145,7 @@ class Telemetry(Observer):
     def call_settled(self, turn: Known, settled: SettledCall) -> None:
         """Count the call, and note it in the span."""
         ours = self._turns[turn]
-        tool = (settled.tool if settled.offered else None) or OTHER_TOOL
+        tool = self._name_of(settled, known=turn.tools is not None)
         named = _named(tool, settled.provider)
         if settled.key not in ours.counted:
             self._announced.add(1, named)
@@ -146,9 +158,23 @@ class Telemetry(Observer):
         size: _Attributes = {"finalcall.size": settled.size}
         ours.span.add_event("finalcall.call.settled", identity | how | size)
 
+    def _name_of(self, settled: SettledCall, *, known: bool) -> str:
+        """What a metric calls a tool: by its name if that is one of a bounded number."""
+        name = settled.tool if settled.offered else None
+        if not name:
+            return OTHER_TOOL
+        if known or name in self._names:
+            return name
+        if len(self._names) >= MAX_NAMES or len(name) > MAX_NAME:
+            return OTHER_TOOL
+        self._names.add(name)
+        return name
+
     def turn_ended(self, turn: Known) -> None:
         """Count the anomalies, and end the span."""
-        span = self._turns.pop(turn).span
+        ours = self._turns.pop(turn)
+        ours.dropped.detach()
+        span = ours.span
         for anomaly in turn.anomalies:
             name: _Attributes = {"finalcall.anomaly": anomaly.name}
             self._anomalies.add(1, _provider(turn.provider) | name)
@@ -174,7 +200,7 @@ def _named(tool: str, provider: str | None) -> _Attributes:
 
 def _identity(call_id: str | None, name: str | None) -> _Attributes:
     parts = ((CALL_ID, call_id), (TOOL, name))
-    return {key: encodable(value) for key, value in parts if value is not None}
+    return {key: encodable(brief_name(value)) for key, value in parts if value is not None}
 
 
 def _how(settled: SettledCall) -> _Attributes:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, overload
 
-from finalcall.listeners import LOGGER, Failures
+from finalcall.listeners import LOG_FAILURES, LOGGER, log
 from finalcall.observe.settled import Correction, SettledCall
 from finalcall.outcomes import Cause
 
@@ -34,19 +34,15 @@ LEVELS: Final[Mapping[str, int]] = {
 QUIET_CAUSES: Final = frozenset({Cause.CANCELLED, Cause.PAUSED})
 """Causes that are nobody's fault: calls that failed for them are `INFO`."""
 
+MAX_NAME: Final = 256
+"""Characters that are kept of a name, a key or an id: a model, or a proxy, may send any number."""
+
 _LOGGER: Final = logging.getLogger(LOGGER)
 
 
-_FAILURES: Final = Failures(
-    "a handler of the logger 'finalcall'",
-    "its record is lost, and more of them are only counted: see "
-    "finalcall.observe.record_failures()",
-)
-
-
 def record_failures() -> int:
-    """How often a log handler or filter has raised at a record, in this process."""
-    return _FAILURES.count
+    """How often a log handler or filter has raised at what finalcall logged, in this process."""
+    return LOG_FAILURES.count
 
 
 def level_of(settled: SettledCall) -> int:
@@ -68,20 +64,21 @@ def call_fields(settled: SettledCall, at: datetime, days: float = KEPT_DAYS) -> 
         What `json.dumps` takes: `event` (`"call"`), `at`, `key`, `call_id`, `tool`, `offered`,
         `provider`, `outcome`, `reason`, `cause`, `violations` (keywords), `bytes`, `fragments`,
         `largest_gap` and `duration` (seconds), `raw`, `expires_at`. Times are ISO 8601 in UTC.
-        What is not known is `None`. See `SettledCall` for each.
+        What is not known is `None`. See `SettledCall` for each. Of names and ids, 256 characters
+        are kept; one that was cut ends in `…`.
     """
     return {
         "event": "call",
         "at": timestamp(at),
-        "key": settled.key,
-        "call_id": settled.call_id,
-        "tool": settled.tool,
+        "key": brief_name(settled.key),
+        "call_id": brief_name(settled.call_id),
+        "tool": brief_name(settled.tool),
         "offered": settled.offered,
         "provider": settled.provider,
         "outcome": settled.outcome,
         "reason": settled.reason,
         "cause": None if settled.cause is None else settled.cause.value,
-        "violations": list(settled.violations),
+        "violations": [brief_name(word) for word in settled.violations],
         "bytes": settled.size,
         "fragments": settled.fragments,
         "largest_gap": _brief(settled.largest_gap),
@@ -111,8 +108,8 @@ def correction_fields(
         "provider": correction.provider,
         "attempt": correction.attempt,
         "round": correction.round,
-        "tools": list(correction.tools),
-        "violations": list(correction.violations),
+        "tools": [brief_name(name) for name in correction.tools],
+        "violations": [brief_name(word) for word in correction.violations],
         "verdict": correction.verdict,
         "recovered": correction.recovered,
         "expires_at": timestamp(at + timedelta(days=days)),
@@ -126,7 +123,8 @@ def log_call(settled: SettledCall) -> None:
         how = [word for word in (settled.outcome, settled.reason, settled.cause) if word]
         _log(
             level,
-            f"the call {settled.key!r} of {settled.tool!r} settled: {', '.join(how)}",
+            f"the call {brief_name(settled.key)!r} of {brief_name(settled.tool)!r} settled: "
+            f"{', '.join(how)}",
             call_fields(settled, datetime.now(UTC)),
         )
 
@@ -141,17 +139,23 @@ def log_correction(correction: Correction) -> None:
         )
 
 
+@overload
+def brief_name(name: str) -> str: ...
+@overload
+def brief_name(name: None) -> None: ...
+def brief_name(name: str | None) -> str | None:
+    """As much of a name, a key or an id as is kept."""
+    return name if name is None or len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
+
+
 def timestamp(at: datetime) -> str:
     """A time as records have it: ISO 8601, in UTC, to the millisecond, ending in `Z`."""
     return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def _log(level: int, message: str, fields: dict[str, Any]) -> None:
-    try:
-        # Passed apart, so that a % in a name is no place for an argument.
-        _LOGGER.log(level, "%s", message, extra={FIELD: fields})
-    except Exception as error:  # a handler or a filter of anybody's must not break a turn
-        _FAILURES.note(error)
+    # Passed apart, so that a % in a name is no place for an argument.
+    log(level, "%s", message, extra={FIELD: fields})
 
 
 def _brief(seconds: float | None) -> float | None:

@@ -10,13 +10,12 @@ import json
 import re
 from collections.abc import Collection
 from enum import Enum, auto
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
+from finalcall.sensitive import MASK, Form, Paths, below, is_in_sight
 from finalcall.strict import join_surrogates
 
-MASK: Final = "•••"
-"""What stands in place of a sensitive value, quoted as a string; bare, in place of all that follows
-from where on the text cannot be trusted any more."""
+__all__ = ["MASK", "redact"]
 
 _SHOWN: Final = f'"{MASK}"'
 _SPACE: Final = re.compile(r"[ \t\n\r]*+")
@@ -26,9 +25,6 @@ _WORD: Final = re.compile(r"[-+.0-9A-Za-z_]++")
 
 _TELLING_NOTHING: Final = frozenset({"true", "false", "null"})
 _NAMES: Final = json.JSONDecoder(strict=False)
-
-_Paths: TypeAlias = tuple[tuple[str, ...], ...]
-"""What is left of the sensitive paths below a place; the empty path is the place itself."""
 
 
 @final
@@ -49,14 +45,10 @@ class _Container:
 
     __slots__ = ("index", "is_object", "paths")
 
-    def __init__(self, is_object: bool, paths: _Paths) -> None:
+    def __init__(self, is_object: bool, paths: Paths) -> None:
         self.is_object = is_object
         self.paths = paths
         self.index = -1
-
-    def below(self, step: str) -> _Paths:
-        """What is sensitive at, or below, a member or an item."""
-        return tuple(path[1:] for path in self.paths if path[0] in ("*", step))
 
     @property
     def end(self) -> str:
@@ -95,7 +87,7 @@ def redact(raw: str, sensitive_paths: Collection[tuple[str, ...]]) -> str:
 class _Redaction:
     """One reading of a text."""
 
-    def __init__(self, raw: str, paths: _Paths) -> None:
+    def __init__(self, raw: str, paths: Paths) -> None:
         self._raw = raw
         self._shown: list[str] = []
         self._done = 0  # the text before this is shown, or masked
@@ -163,7 +155,7 @@ class _Redaction:
 
     def _next_item(self, array: _Container) -> None:
         array.index += 1
-        self._below = array.below(str(array.index)) if array.paths else ()
+        self._below = below(array.paths, str(array.index)) if array.paths else ()
 
     def _close(self, end: int) -> int:
         self._open.pop()
@@ -183,7 +175,7 @@ class _Redaction:
             name = _name_of(token[0])
             if name is None:
                 return None
-            self._below = inner.below(name)
+            self._below = below(inner.paths, name)
         self._name_at = at
         self._expected = _Expected.COLON
         return token.end()
@@ -195,13 +187,13 @@ class _Redaction:
             token = _STRING.match(self._raw, at)
             if token is None:
                 return None if self._below else self._runs_out()
-            harmless = False
+            form = Form.TEXT
         else:
             token = _WORD.match(self._raw, at)
             if token is None:
                 return None
-            harmless = token[0] in _TELLING_NOTHING and () not in self._below
-        if self._below and not harmless:
+            form = Form.LITERAL if token[0] in _TELLING_NOTHING else Form.TEXT
+        if not is_in_sight(form, self._below):
             self._mask(at, token.end())
         self._expected = _Expected.COMMA_OR_END
         return token.end()
@@ -213,7 +205,7 @@ class _Redaction:
 
     def _open_container(self, at: int, is_object: bool) -> int:
         paths = self._below
-        if paths and (() in paths or not (is_object or all(_fits_items(path) for path in paths))):
+        if not is_in_sight(Form.OBJECT if is_object else Form.ARRAY, paths):
             self._masked_from, self._masked_depth = at, len(self._open)
             paths = ()
         inner = _Container(is_object, paths)
@@ -224,11 +216,6 @@ class _Redaction:
             self._next_item(inner)
             self._expected = _Expected.ITEM_OR_END
         return at + 1
-
-
-def _fits_items(path: tuple[str, ...]) -> bool:
-    """Whether a path can lead into an array."""
-    return path[0] == "*" or path[0].isdecimal()
 
 
 def _name_of(token: str) -> str | None:

@@ -152,17 +152,8 @@ def keywords(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 
 def sensitive_paths(tools: ToolSet | None, name: str | None) -> frozenset[tuple[str, ...]]:
-    """Which values of a call are sensitive.
-
-    Where no tool of that name was offered, or the name was cut, the call may have been meant for
-    any tool: what is sensitive for one of them is.
-    """
-    if tools is None:
-        return frozenset()
-    tool = None if name is None else tools.get(name)
-    if tool is not None:
-        return tool.sensitive
-    return frozenset[tuple[str, ...]]().union(*(tool.sensitive for tool in tools))
+    """Which values of a call are sensitive; see `ToolSet.sensitive`. Without tools, none is."""
+    return frozenset() if tools is None else tools.sensitive(name)
 
 
 def cut(encoded: bytes) -> str:

@@ -27,9 +27,10 @@ from finalcall.preview.grammar import (
     Row,
     Step,
 )
-from finalcall.preview.masking import Hidden, SensitivePaths, is_sensitive
+from finalcall.preview.masking import Hidden, SensitivePaths
 from finalcall.preview.strings import decode_open, split_pieces
 from finalcall.preview.whole import DECODER, parse_whole
+from finalcall.sensitive import Paths, below
 
 __all__ = ["RESTART", "Reader"]
 
@@ -89,7 +90,9 @@ class Reader:
         self.root.clear()
         self.row: Row = START
         self.outer: list[tuple[Any, Row]] = []
-        self.container: Any = Hidden(self.root) if () in self._sensitive else self.root
+        self.container: Any = self.root
+        if self._sensitive:
+            self.container = Hidden(self.root, tuple(("*", *path) for path in self._sensitive))
         self.writing: Any = None
         self._after: Row = END
         self._slot: str | int = 0
@@ -297,9 +300,9 @@ class Reader:
         if name in container:
             return FROZEN
         self._name = name = self._names.setdefault(name, name)
-        if self._sensitive and self._is_sensitive(name):
+        if self._sensitive and (paths := self._below(name)):
             self.outer.append((container, self._after))
-            self.container = Hidden(container, name)
+            self.container = Hidden(container, paths, name)
             self._after = AFTER_MASKED
         return BEFORE_COLON
 
@@ -353,6 +356,8 @@ class Reader:
     def _open(self, step: Step) -> Row:
         value: Any = {} if step is _OPEN_OBJECT else []
         container, after = self.container, self._after
+        if after is AFTER_MASKED and container.shows(value):
+            container, after = self.outer.pop()
         if after is AFTER_MEMBER:
             container[self._name] = value
         else:
@@ -363,15 +368,18 @@ class Reader:
             self._after = AFTER_MEMBER
             return FIRST_NAME
         self._after = AFTER_ITEM
-        if self._sensitive and self._is_sensitive("*"):
-            self.container = Hidden(value)
+        if self._sensitive and (paths := self._below()):
+            self.container = Hidden(value, paths)
         return FIRST_ITEM
 
-    def _is_sensitive(self, name: str) -> bool:
+    def _below(self, *name: str) -> Paths:
+        """What is sensitive at, or below, the current container or the member of that name."""
         if len(self.outer) > self._longest:
-            return False  # the path is longer than any sensitive one: don't make it
-        inner = [container for container, _ in self.outer[1:]]
-        return is_sensitive([*(str(last_key(outer)) for outer in inner), name], self._sensitive)
+            return ()  # the path is longer than any sensitive one: don't make it
+        paths = tuple(self._sensitive)
+        for step in (*(str(last_key(outer)) for outer, _ in self.outer[1:]), *name):
+            paths = below(paths, step)
+        return paths
 
     def may_end_number(self) -> bool:
         """Whether the document is a number that only the end of the text can make whole."""
@@ -392,12 +400,19 @@ class Reader:
             containers.append(self.container)
         for depth, hidden in enumerate(containers):
             if hidden.__class__ is Hidden:
+                if depth < len(self.outer) and hidden.has_shown(self._inside(depth)):
+                    containers[depth] = hidden.shown_in
+                    continue
                 del containers[depth:]
                 if hidden.name is None:
                     containers.append(hidden.shown_in)
                 begun = depth < len(self.outer) or self.writing is hidden
                 return containers, hidden.shown_in if begun else None
         return containers, self.writing
+
+    def _inside(self, depth: int) -> Any:
+        """The open container that is in the open one at a depth."""
+        return self.outer[depth + 1][0] if depth + 1 < len(self.outer) else self.container
 
 
 def last_key(container: Any) -> str | int:

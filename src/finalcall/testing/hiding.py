@@ -14,6 +14,9 @@ from typing import Final, final
 _VISIBLE: Final = 8
 """Characters of a word that looks like a credential that stay: they say whose it is."""
 
+_LONGEST_NAME: Final = 64
+"""Characters of a word that are kept, to tell whether it is a name whose value is masked."""
+
 _PREFIXES: Final = (
     "AIza",
     "AKIA",
@@ -39,6 +42,7 @@ _PREFIXES: Final = (
 
 _IN_WORDS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
 _IN_SECRETS: Final = _IN_WORDS | frozenset("+/=~:")
+_IN_VALUES: Final = _IN_SECRETS | frozenset("%!$*^")
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _LONGEST_LITERAL: Final = 9
@@ -66,16 +70,37 @@ def masked(character: str) -> str:
 
 @final
 class CredentialWords:
-    """Masks what looks like a credential: a word that begins as theirs do, and private keys."""
+    """Masks what looks like a credential.
 
-    __slots__ = ("_before", "_in_key", "_length", "_secret", "_word")
+    That is a word that begins as theirs do, a private key, what `Authorization: Basic` names, the
+    value of a name as in `password=...`, and what follows the user in `https://user:...`.
 
-    def __init__(self) -> None:
+    Args:
+        hides: Whether the value of a name is masked.
+    """
+
+    __slots__ = (
+        "_assigned",
+        "_before",
+        "_hides",
+        "_in_key",
+        "_in_user",
+        "_length",
+        "_secret",
+        "_slashes",
+        "_word",
+    )
+
+    def __init__(self, hides: Callable[[str], bool]) -> None:
+        self._hides = hides
         self._word = ""  # its first characters
         self._length = 0
         self._before = ""
         self._secret: bool = False
         self._in_key = False
+        self._assigned: bool = False  # the word is a value that is masked wholly
+        self._slashes = ""  # as much of `://` as was just read
+        self._in_user = False  # the word comes right after it
 
     def read(self, character: str) -> str:
         """What stands for the next character.
@@ -86,16 +111,42 @@ class CredentialWords:
         if self._in_key:
             self._in_key = character != "-"
             return masked(character)
+        if self._assigned:
+            if character in _IN_VALUES:
+                return masked(character)
+            self._assigned = False
         if character not in (_IN_SECRETS if self._secret else _IN_WORDS):
-            self.end_word()
+            self.separate(character)
             return character
         self._length += 1
-        if self._length > _VISIBLE:
-            return masked(character) if self._secret else character
-        self._word += character
-        self._secret = self._before.lower() == "bearer" or self._word.startswith(_PREFIXES)
-        self._in_key = self._word == "KEY-----" and self._before == "PRIVATE"
+        if self._length == 1:
+            self._in_user, self._slashes = self._slashes == "://", ""
+        if self._length > _VISIBLE and self._secret:
+            return masked(character)
+        if self._length <= _LONGEST_NAME:
+            self._word += character
+        if self._length <= _VISIBLE:
+            self._secret = self._before.lower() == "bearer" or self._word.startswith(_PREFIXES)
+            self._in_key = self._word == "KEY-----" and self._before == "PRIVATE"
         return character
+
+    def separate(self, character: str) -> None:
+        """A word is over, if there was one, by a character that may tell what the next one is.
+
+        Args:
+            character: It.
+        """
+        known = self._length <= _LONGEST_NAME
+        basic = self._before.lower() == "authorization" and self._word.lower() == "basic"
+        self._assigned = (
+            (character == "=" and self._length > 0 and known and self._hides(self._word))
+            or (character == ":" and self._in_user)
+            or (character == " " and basic)
+        )
+        in_url = "://".startswith(self._slashes + character) and len(self._slashes) < 3
+        slashes = self._slashes + character if in_url else ""
+        self.end_word()
+        self._slashes = slashes
 
     def end_word(self) -> None:
         """A word is over, if there was one."""
@@ -103,7 +154,9 @@ class CredentialWords:
             self._before = self._word
         self._word = ""
         self._length = 0
-        self._secret = False
+        self._secret = self._assigned and self._secret
+        self._slashes = ""
+        self._in_user = False
 
 
 def masked_text(text: str) -> str:
@@ -127,6 +180,8 @@ class JSONMask:
     Args:
         hides: Whether the value of a name is masked.
         everything: Mask every value.
+        objects: Names that should have an object, in which something is hidden: whatever else is
+            their value, or an item of it, is hidden. `None` among them stands for the whole.
     """
 
     __slots__ = (
@@ -139,15 +194,24 @@ class JSONMask:
         "_name",
         "_name_is_next",
         "_named_hidden",
+        "_objects",
         "_open",
+        "_scalars",
         "_token",
         "_words",
     )
 
-    def __init__(self, hides: Callable[[str], bool], everything: bool) -> None:
+    def __init__(
+        self,
+        hides: Callable[[str], bool],
+        everything: bool,
+        objects: Callable[[str | None], bool] = lambda _: False,
+    ) -> None:
         self._hides = hides
         self._everything = everything
-        self._words = CredentialWords()
+        self._objects = objects
+        self._words = CredentialWords(hides)
+        self._scalars = [objects(None)]  # whether no object may stand at the place, for each around
         self._open: list[bool] = []  # the containers around, by whether they are objects
         self._hidden_from: int | None = None  # how many are around one that is hidden wholly
         self._named_hidden = False  # the value of this name is
@@ -175,7 +239,12 @@ class JSONMask:
 
     @property
     def _hidden(self) -> bool:
-        return self._everything or self._named_hidden or self._hidden_from is not None
+        return (
+            self._everything
+            or self._named_hidden
+            or self._hidden_from is not None
+            or self._scalars[-1]
+        )
 
     # In a string
 
@@ -188,7 +257,9 @@ class JSONMask:
             self._in_string = False
             self._words.end_word()
             if self._is_name:
-                self._named_hidden = self._hides(_text_of("".join(self._name)))
+                name = _text_of("".join(self._name))
+                self._named_hidden = self._hides(name)
+                self._scalars[-1] = self._objects(name)
             return character
         if self._hidden and not self._is_name:
             return masked(character)
@@ -218,10 +289,13 @@ class JSONMask:
             if self._named_hidden and self._hidden_from is None:
                 self._hidden_from = len(self._open)
             self._open.append(character == "{")
+            # The items of an array stand for its value; the members of an object do not.
+            self._scalars.append(character == "[" and self._scalars[-1])
             self._end_value(character == "{")
         elif character in "]}":
             if self._open:
                 self._open.pop()
+                self._scalars.pop()
             if self._hidden_from is not None and len(self._open) <= self._hidden_from:
                 self._hidden_from = None
             self._end_value(name_is_next=False)
@@ -230,7 +304,7 @@ class JSONMask:
         elif character not in ": \t\r\n":
             return self._of_token(character)
         self._token = ""
-        self._words.end_word()
+        self._words.separate(character)
         return character
 
     def _end_value(self, name_is_next: bool) -> None:

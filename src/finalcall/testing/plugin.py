@@ -5,7 +5,10 @@ pytest loads it by itself wherever `finalcall` is installed; `-p no:finalcall` l
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final, Protocol
 
@@ -22,10 +25,14 @@ NO_FAULT: Final = "none"
 """The first run of a marked test: its stream is whole."""
 
 _WITHIN: Final = 10.0
-"""Seconds that a marked test may take with one fault, unless its mark says otherwise."""
+"""Seconds for which one stream may hold up a marked test, unless its mark says otherwise."""
+
+_LOOKS: Final = 10
+"""How often a stream is looked at before it is said to hold a test up."""
 
 _PROPERTY: Final = "finalcall_fault"
 _NOT_APPLICABLE: Final = pytest.StashKey[str]()
+_STRUCK: Final = pytest.StashKey[bool]()
 _OVERDUE: Final = pytest.StashKey[float]()
 
 
@@ -71,10 +78,11 @@ def fault(request: pytest.FixtureRequest) -> Fault | None:
 def fault_server(request: pytest.FixtureRequest, fault: Fault | None) -> Iterator[StartServer]:
     """Starts loopback servers with the fault of this run in what they send: `fault_server(script)`.
 
-    They end with the test. A marked test that takes longer than its mark allows fails: its servers
-    are ended then, so that whoever still waits for them gets on.
+    They end with the test. A marked test that one of their streams holds up for longer than its
+    mark allows fails: its servers are ended then, so that whoever still waits for them gets on.
     """
     item: pytest.Item = request.node
+    marker = item.get_closest_marker(MARK)
     servers: list[FaultServer] = []
 
     def start(replies: Any, *, faults: Any = ()) -> FaultServer:
@@ -84,26 +92,46 @@ def fault_server(request: pytest.FixtureRequest, fault: Fault | None) -> Iterato
         servers.append(server)
         return server
 
-    def end() -> None:
-        for server in servers:
-            server.__exit__(None, None, None)
+    within: float = _WITHIN if marker is None else marker.kwargs.get("within", _WITHIN)
+    over = threading.Event()
 
-    def give_up() -> None:
-        item.stash[_OVERDUE] = within
-        end()
+    def watch() -> None:
+        if _held_up(servers, within, over):
+            item.stash[_OVERDUE] = within
+            with contextlib.suppress(Exception):  # it is raised again when the test is over
+                _end(servers)
 
-    marker = item.get_closest_marker(MARK)
-    within = _WITHIN if marker is None else float(marker.kwargs.get("within", _WITHIN))
-    alarm = threading.Timer(within, give_up)
+    watcher = threading.Thread(target=watch, name="fault-server-watcher")
     if marker is not None:
-        alarm.start()
+        watcher.start()
     try:
         yield start
     finally:
-        alarm.cancel()
-        if alarm.ident is not None:
-            alarm.join()
-        end()
+        over.set()
+        if watcher.ident is not None:
+            watcher.join()
+        _end(servers)
+
+
+def _held_up(servers: list[FaultServer], within: float, over: threading.Event) -> bool:
+    """Wait until one answer has been open for so long, or the test is over: whether it was first.
+
+    A test that is slow while no stream is open is slow for reasons of its own.
+    """
+    ages = Counter[int]()
+    while not over.wait(within / _LOOKS):
+        answering = [id(request) for server in list(servers) for request in server.answering]
+        ages = Counter({one: ages[one] + 1 for one in answering})
+        if any(age > _LOOKS for age in ages.values()):
+            return True
+    return False
+
+
+def _end(servers: list[FaultServer]) -> None:
+    """End them all, whatever one of them raises."""
+    with contextlib.ExitStack() as stack:
+        for server in servers:
+            stack.callback(server.__exit__, None, None, None)
 
 
 def _noting(item: pytest.Item, fault: Fault) -> Callable[[Script], Script]:
@@ -111,10 +139,12 @@ def _noting(item: pytest.Item, fault: Fault) -> Callable[[Script], Script]:
 
     def edit(script: Script) -> Script:
         try:
-            return fault(script)
+            faulty = fault(script)
         except NotApplicable as error:
             item.stash[_NOT_APPLICABLE] = str(error)
             return script
+        item.stash[_STRUCK] = True
+        return faulty
 
     return edit
 
@@ -128,21 +158,40 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         f"{MARK}(*names, leave_out=(), within={_WITHIN:g}): run the test once with a whole stream "
         "and once under each fault that finalcall.testing.FAULTS names (or under the named ones, "
-        "without those to leave out), for at most so many seconds each, and report a table",
+        "without those to leave out), let a stream hold it up for at most so many seconds, and "
+        "report a table; of a class or a module, the tests that ask for fault_server or fault",
     )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a marked test once a fault."""
     marker = metafunc.definition.get_closest_marker(MARK)
-    if marker is None:
-        return
-    if "fault" not in metafunc.fixturenames:
-        raise pytest.UsageError(
-            f"{metafunc.definition.nodeid} is marked {MARK} and asks for neither fault_server nor "
-            "fault, so nothing would go wrong in it; ask for the fixture fault_server"
-        )
-    metafunc.parametrize("fault", _names(metafunc.definition.nodeid, marker), indirect=True)
+    if marker is not None and "fault" in metafunc.fixturenames:
+        metafunc.parametrize("fault", _names(metafunc.definition.nodeid, marker), indirect=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a mark that does nothing.
+
+    One of a class or a module is for those of its tests that ask for the fixture.
+    """
+    for item in items:
+        if _fault_of(item) is None and any(mark.name == MARK for mark in item.own_markers):
+            raise pytest.UsageError(
+                f"{item.nodeid} is marked {MARK} and asks for neither fault_server nor fault, so "
+                "nothing would go wrong in it; ask for the fixture fault_server (a method of a "
+                "unittest.TestCase cannot: make it a function)"
+            )
+
+
+def _fault_of(item: pytest.Item) -> str | None:
+    """The name of the fault of this run of a marked test; `None` where it is run but once."""
+    if item.get_closest_marker(MARK) is None or not isinstance(item, pytest.Function):
+        return None
+    # Only a test with parameters has any, and a method of a unittest.TestCase never.
+    call = getattr(item, "callspec", None)
+    return None if call is None else call.params.get("fault")
 
 
 def _names(test: str, marker: pytest.Mark) -> list[str]:
@@ -159,6 +208,12 @@ def _names(test: str, marker: pytest.Mark) -> list[str]:
             f"{test} is marked {MARK} with {', '.join(sorted(surplus))}; "
             "expected leave_out= or within="
         )
+    within = marker.kwargs.get("within", _WITHIN)
+    if not isinstance(within, int | float) or not 0 < within < math.inf:
+        raise pytest.UsageError(
+            f"{test} is marked {MARK} with within={within!r}; "
+            "expected a number of seconds that is greater than 0"
+        )
     return [NO_FAULT, *(name for name in marker.args or FAULTS if name not in leave_out)]
 
 
@@ -169,25 +224,24 @@ def _names(test: str, marker: pytest.Mark) -> list[str]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say so where a fault meant nothing to a test, and where it waited for too long."""
+    """Say so where a fault meant nothing to a test, and where a stream held it up."""
     report = yield
-    if not isinstance(item, pytest.Function) or call.when != "call":
+    name = _fault_of(item)
+    if name is None or call.when != "call":
         return report
-    if item.get_closest_marker(MARK) is None:
-        return report
-    name = item.callspec.params["fault"]
     report.user_properties.append((_PROPERTY, name))
     path, line, _ = item.location
-    if _NOT_APPLICABLE in item.stash:
+    struck_nothing = _NOT_APPLICABLE in item.stash and _STRUCK not in item.stash
+    if report.passed and struck_nothing:
         report.outcome = "skipped"
         reason = f"Skipped: the fault {name!r} means nothing here: {item.stash[_NOT_APPLICABLE]}"
         report.longrepr = (path, (line or 0) + 1, reason)
     elif _OVERDUE in item.stash:
         report.outcome = "failed"
         report.longrepr = (
-            f"under the fault {name!r} the test was not over after {item.stash[_OVERDUE]:g} s, "
-            "though its stream had nothing more to say; give the turn (idle_timeout=) or the "
-            f"client (timeout=) a shorter limit than that, or mark the test {MARK}(within=...)"
+            f"under the fault {name!r} a stream held the test up for {item.stash[_OVERDUE]:g} s; "
+            "give the turn (idle_timeout=) or the client (timeout=) a shorter limit than that, or "
+            f"mark the test {MARK}(within=...)"
         )
     return report
 

@@ -6,15 +6,19 @@ an event. `Recording.read` and `python -m finalcall gaps` read it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import logging
+import os
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias, cast, final
+from typing import IO, Any, ClassVar, Final, TypeAlias, cast, final
+from weakref import WeakValueDictionary
 
 from finalcall.clock import Clock
 from finalcall.testing.plain_events import dialect_of, plain_events
@@ -95,12 +99,13 @@ class Recorder:
         except Exception as error:
             self._failed = True
             self.lost += len(arguments)
-            _LOGGER.warning(
-                "a recording ends after %d events, as it could not be written (%s); the stream "
-                "goes on",
-                self.events,
-                type(error).__name__,
-            )
+            with contextlib.suppress(Exception):  # a handler may fail, too
+                _LOGGER.warning(
+                    "a recording ends after %d events, as it could not be written (%s); the "
+                    "stream goes on",
+                    self.events,
+                    _reason(error),
+                )
 
     def _take_bytes(self, chunk: bytes) -> None:
         if self._decoder is None:
@@ -159,18 +164,40 @@ class Recorder:
 
 
 @final
+class _ReplacedError(OSError):
+    """Another recording was begun at the path of this one."""
+
+
+def _reason(error: Exception) -> str:
+    replaced = isinstance(error, _ReplacedError)
+    return "another one was begun at its path" if replaced else type(error).__name__
+
+
+@final
 class _PathWriter:
     """Writes lines to a file that is open only while it writes one.
 
-    So there is nothing to close on any path, and a line is whole or is not there.
+    So there is nothing to close on any path, and a line is whole or is not there. A file belongs
+    to the last writer of this process that began it: two recordings never mix.
     """
 
+    _writing: ClassVar[WeakValueDictionary[str, _PathWriter]] = WeakValueDictionary()
+    _lock: ClassVar = threading.Lock()
+
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path = path.absolute()
         self._mode = "wb"
 
     def __call__(self, line: str) -> None:
-        data = line.encode()
+        with self._lock:
+            self._put(line.encode())
+
+    def _put(self, data: bytes) -> None:
+        name = os.path.realpath(self._path)
+        if self._mode == "wb":
+            self._writing[name] = self
+        elif self._writing.get(name) is not self:
+            raise _ReplacedError
         with self._path.open(self._mode, buffering=0) as file:
             self._mode = "ab"
             start = file.tell()
@@ -213,6 +240,8 @@ def record(
         stream: What a turn takes: an SDK's stream, a context manager or an awaitable of one, an
             HTTP response, or an iterable, synchronous or not, of events, dicts or bytes.
         to: A path, where an older recording is replaced; or an open file, which is not closed.
+            Where two streams are recorded to one path at once, the recording that begins last
+            has it, and the other one ends; of other processes nothing is known. Give each its own.
         provider: Whose stream it is, where its first events do not tell.
         values: `False` masks every text and every argument, too. Names of fields, ids and the
             structure stay, numbers keep their length, and a text that was JSON is JSON, so a

@@ -5,9 +5,10 @@ What it returns is small and plain, can be pickled, and holds no argument text. 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import repeat
 from pathlib import Path
@@ -234,22 +235,30 @@ def tell(settler: Settler, stream: StoredStream) -> Iterator[Told]:
     if stream.requested is not None:
         settler.deadline(stream.requested)
     for native, time in zip(stream.natives, stream.times or repeat(None), strict=False):
-        try:
+        with _unreadable():
             events = settler.feed(native, time)
-        except UnrecognisedStream:
-            raise UnreadableRecording(
-                "the first event is no known provider's; say whose it is if you know"
-            ) from None
-        except RefusedStream as error:
-            raise UnreadableRecording(str(error)) from None
         if time is not None:
             at = time - begun
             settler.deadline(time)
         yield Told(settler.stats.events, at, events)
-    events = settler.end(now=None if stream.times is None else stream.times[-1])
+    with _unreadable():  # a dump may end in the middle of its first event
+        events = settler.end(now=None if stream.times is None else stream.times[-1])
     if settler.provider is None:
         raise UnreadableRecording(f"it holds no event of a known provider; {EXPECTED}")
     yield Told(settler.stats.events, at, events, ended=True)
+
+
+@contextlib.contextmanager
+def _unreadable() -> Generator[None]:
+    """Say of a stream that is nobody's, or an SDK's own, that it cannot be read."""
+    try:
+        yield
+    except UnrecognisedStream:
+        raise UnreadableRecording(
+            "the first event is no known provider's; say whose it is if you know"
+        ) from None
+    except RefusedStream as error:
+        raise UnreadableRecording(str(error)) from None
 
 
 def read_stream(path: str | Path) -> StoredStream:

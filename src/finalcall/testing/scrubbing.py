@@ -32,6 +32,7 @@ CREDENTIALS: Final = frozenset(
         "password",
         "privatekey",
         "proxyauthorization",
+        "pwd",
         "refreshtoken",
         "secret",
         "secretaccesskey",
@@ -46,12 +47,27 @@ CREDENTIALS: Final = frozenset(
 )
 """Names whose values are masked, in lower case and without `-` and `_`."""
 
+_ENDINGS: Final = (
+    "accesstoken",
+    "apikey",
+    "authtoken",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "refreshtoken",
+    "secret",
+    "secretaccesskey",
+    "secretkey",
+    "sessiontoken",
+)
+"""Ends of names whose values are masked, whatever is before them, as in `OPENAI_API_KEY`."""
+
 _STRUCTURE: Final = frozenset(
     {
         "blockReason",
         "call_id",
         "chunk_position",
-        "code",
         "created_at",
         "createTime",
         "done_reason",
@@ -105,15 +121,20 @@ _ARGUMENTS: Final = frozenset(
     {
         "args",
         "arguments",
+        "attributes",
         "functionResponse",
         "function_response",
         "input",
+        "metadata",
         "numberValue",
         "number_value",
         "partial_json",
+        "tool_output",
+        "variables",
     }
 )
-"""Fields that hold arguments: JSON text, whole or a piece of it, or a value."""
+"""Fields that hold arguments: JSON text, whole or a piece of it, or a value. Or what somebody else
+put there, under names of their own."""
 
 _HEADERS: Final = frozenset({"headers", "sdkHttpResponse", "sdk_http_response"})
 """Fields that hold headers: they are `None` in a recording."""
@@ -151,6 +172,7 @@ class Scrubber:
     def __init__(self, *, values: bool, sensitive: ToolSet | Iterable[str] = ()) -> None:
         self._values = values
         self._names = CREDENTIALS | _folded(sensitive)
+        self._parents = _parents(sensitive)
         self._masks: dict[tuple[_Place, _Path], JSONMask] = {}
         self._identities: dict[tuple[_Place, _Path], str] = {}
         self._place: _Place = ()
@@ -164,7 +186,9 @@ class Scrubber:
         """
         name, data = event
         if isinstance(data, str):
-            return RecordedEvent(name, JSONMask(self._hides, everything=False).read(data))
+            is_end = data == "[DONE]"
+            mask = JSONMask(self._hides, everything=not (self._values or is_end))
+            return RecordedEvent(name, mask.read(data))
         fields: Mapping[str, Any] = data if is_mapping(data) else {}
         kind = name or fields.get("type") or fields.get("event_type")
         self._kind = kind if isinstance(kind, str) else ""
@@ -182,7 +206,11 @@ class Scrubber:
                 del self._masks[key]
 
     def _hides(self, name: str) -> bool:
-        return "*" in self._names or _fold(name) in self._names
+        folded = _fold(name)
+        return "*" in self._names or folded in self._names or folded.endswith(_ENDINGS)
+
+    def _needs_object(self, name: str | None) -> bool:
+        return (None if name is None else _fold(name)) in self._parents
 
     # Walking
 
@@ -203,7 +231,7 @@ class Scrubber:
         kept: dict[str, Any] = {}
         for name, value in node.items():
             below = (*path, name)
-            if name in _STRUCTURE and isinstance(value, str):
+            if isinstance(value, str) and _is_structure(name, node):
                 kept[name] = value
             elif name in _HEADERS or (name == "logprobs" and not self._values):
                 kept[name] = None
@@ -221,12 +249,16 @@ class Scrubber:
     def _argument(self, value: Any) -> Any:
         """A value, masked as its JSON text would be."""
         text = json.dumps(value, ensure_ascii=False)
-        return json.loads(JSONMask(self._hides, not self._values).read(text))
+        return json.loads(self._argument_mask().read(text))
+
+    def _argument_mask(self) -> JSONMask:
+        return JSONMask(self._hides, not self._values, self._needs_object)
 
     def _is_piece_of_hidden(self, node: Mapping[str, Any]) -> bool:
         """Whether it is a piece of an argument that is sent by its path, and masked."""
         steps = (_path_of(node) or "").replace("[", ".").replace("]", "").split(".")
-        return any(map(self._hides, filter(None, steps)))
+        names = [step for step in steps if step not in ("", "$") and not step.isdecimal()]
+        return any(map(self._hides, names)) or (bool(names) and self._needs_object(names[-1]))
 
     # Following
 
@@ -237,7 +269,8 @@ class Scrubber:
         key = (self._place, path)
         mask = self._masks.get(key)
         if mask is None:
-            mask = self._masks[key] = JSONMask(self._hides, not self._values)
+            mask = JSONMask(self._hides, not self._values)
+            mask = self._masks[key] = self._argument_mask() if is_json else mask
         return mask.read(piece)
 
     def _notice_call(self, node: Mapping[str, Any], path: _Path) -> None:
@@ -280,6 +313,11 @@ def _number(item: Any) -> int:
     return number if isinstance(number, int) else 0
 
 
+def _is_structure(name: str, node: Mapping[str, Any]) -> bool:
+    """Whether a field's string says what an event is. A `code` does that with a `message` alone."""
+    return name in _STRUCTURE or (name == "code" and "message" in node)
+
+
 def _fold(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
@@ -291,6 +329,15 @@ def _folded(sensitive: ToolSet | Iterable[str]) -> frozenset[str]:
         return frozenset(map(_fold, sensitive))
     paths: list[Sequence[str]] = [path for tool in sensitive for path in tool.sensitive]
     return frozenset(_fold(_last_name(path)) for path in paths)
+
+
+def _parents(sensitive: ToolSet | Iterable[str]) -> frozenset[str | None]:
+    """Names on the way to what tools mark, which should have objects; `None` is the arguments."""
+    if not isinstance(sensitive, ToolSet):
+        return frozenset()
+    paths = [[step for step in path if step != "*"] for one in sensitive for path in one.sensitive]
+    names = {_fold(name) for path in paths for name in path[:-1]}
+    return frozenset({None, *names} if paths else ())
 
 
 def _last_name(path: Sequence[str]) -> str:

@@ -14,11 +14,13 @@ import ssl
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Final, Self, TypeAlias, final
 
 from finalcall.testing.recordings import Recording
 from finalcall.testing.replies import Reply
+from finalcall.testing.requests import HEADLESS, MAX_HEAD_BYTES, read_request
 from finalcall.testing.routes import RecordedRequest, Refusal, provider_of, refuse_unstreamed
 from finalcall.testing.steps import (
     LAST_STEPS,
@@ -36,7 +38,6 @@ from finalcall.testing.steps import (
 )
 
 _LINGER_ZERO: Final = struct.pack("ii", 1, 0)  # closing then sends RST instead of FIN
-_MAX_HEAD_BYTES: Final = 256 * 1024
 
 
 Answer: TypeAlias = Reply | Recording | Script
@@ -57,7 +58,7 @@ class FaultServer:
     asked. A request for a reply or a recording that is not to be streamed gets a 400.
 
     What a function of the request or a fault raises cuts its connection, and is raised again when
-    the block is left.
+    the block is left. What is no HTTP/1.1 request gets a 400, and is not kept.
 
     Args:
         replies: One reply, recording or script for every request; a list, whose first item answers
@@ -91,6 +92,12 @@ class FaultServer:
         """The requests so far, in the order in which they came."""
         self.connections = 0
         """How many connections were accepted so far."""
+        self._answering: dict[int, RecordedRequest] = {}
+
+    @property
+    def answering(self) -> tuple[RecordedRequest, ...]:
+        """The requests whose answer is still open."""
+        return tuple(self._answering.copy().values())
 
     @property
     def base_url(self) -> str:
@@ -106,16 +113,20 @@ class FaultServer:
     def __enter__(self) -> Self:
         if self._thread is not None:
             raise RuntimeError("the server is running already; make another one")
+        self._failures.clear()
         listener = socket.create_server(("127.0.0.1", self._wanted_port))
         self._port = listener.getsockname()[1]
-        listening = threading.Event()
+        started: Future[None] = Future()
         self._thread = threading.Thread(
-            target=self._run,
-            args=(listener, listening),
-            name="fault-server",
+            target=self._run, args=(listener, started), name="fault-server"
         )
         self._thread.start()
-        listening.wait()
+        try:
+            started.result()
+        except BaseException:
+            self._thread.join()
+            self._thread = None
+            raise
         return self
 
     def __exit__(
@@ -145,12 +156,20 @@ class FaultServer:
     ) -> None:
         self.__exit__(exception_type, exception, traceback)
 
-    def _run(self, listener: socket.socket, listening: threading.Event) -> None:
-        # The loop that has readers of plain sockets, on every system.
-        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            runner.run(self._serve(listener, listening))
+    def _run(self, listener: socket.socket, started: Future[None]) -> None:
+        try:
+            # The loop that has readers of plain sockets, on every system.
+            with (
+                listener,
+                asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner,
+            ):
+                runner.run(self._serve(listener, started))
+        except BaseException as error:
+            if started.done():
+                raise
+            started.set_exception(error)  # there are too few file descriptors, say
 
-    async def _serve(self, listener: socket.socket, listening: threading.Event) -> None:
+    async def _serve(self, listener: socket.socket, started: Future[None]) -> None:
         loop = asyncio.get_running_loop()
         stopping = asyncio.Event()
         self._stop = lambda: loop.call_soon_threadsafe(stopping.set)
@@ -168,7 +187,7 @@ class FaultServer:
 
         listener.setblocking(False)
         loop.add_reader(listener, accept)
-        listening.set()
+        started.set_result(None)
         await stopping.wait()
         loop.remove_reader(listener)
         listener.close()
@@ -188,15 +207,27 @@ class FaultServer:
         with contextlib.suppress(ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
             reader, writer = await _open(connection, self._tls)
             try:
-                keep_open = True
-                while keep_open:
-                    request = await _read_request(reader)
-                    self.requests.append(request)
-                    keep_open = await self._answer(request, reader, writer)
+                while await self._converse_once(reader, writer):
+                    pass
                 writer.close()
                 await writer.wait_closed()
             finally:
                 writer.transport.abort()  # does nothing to what is closed already
+
+    async def _converse_once(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Answer one request, and say whether the connection is kept for another one."""
+        request = await read_request(reader)
+        if isinstance(request, Refusal):
+            await _refuse(writer, request)
+            return False
+        self.requests.append(request)
+        self._answering[id(request)] = request
+        try:
+            return await self._answer(request, reader, writer)
+        finally:
+            del self._answering[id(request)]
 
     async def _answer(
         self,
@@ -206,7 +237,7 @@ class FaultServer:
     ) -> bool:
         script = self._script_for(request)
         if isinstance(script, Refusal):
-            await _refuse(writer, script)
+            await _refuse(writer, script, head_only=request.method == "HEAD")
             return False
         persists = any(isinstance(step, KeepOpen) for step in script.steps)
         writer.write(
@@ -249,6 +280,8 @@ class FaultServer:
         return lambda _: next(upcoming)
 
     def _script_for(self, request: RecordedRequest) -> Script | Refusal:
+        if request.method == "HEAD":
+            return HEADLESS
         answer = self._answer_to(request)
         if isinstance(answer, Reply | Recording):
             refusal = refuse_unstreamed(request)
@@ -271,7 +304,7 @@ async def _open(
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """The server's side of a connection that was accepted."""
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_MAX_HEAD_BYTES)
+    reader = asyncio.StreamReader(limit=MAX_HEAD_BYTES)
     protocol = asyncio.StreamReaderProtocol(reader)
     transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection, ssl=tls)
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
@@ -307,7 +340,9 @@ async def _write_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
         await writer.drain()
 
 
-async def _refuse(writer: asyncio.StreamWriter, refusal: Refusal) -> None:
+async def _refuse(
+    writer: asyncio.StreamWriter, refusal: Refusal, *, head_only: bool = False
+) -> None:
     body = json.dumps({"error": {"type": "fault_server", "message": refusal.sentence}}).encode()
     writer.write(
         b"HTTP/1.1 %d %s\r\n"
@@ -315,16 +350,6 @@ async def _refuse(writer: asyncio.StreamWriter, refusal: Refusal) -> None:
         b"Content-Length: %d\r\n"
         b"Connection: close\r\n\r\n" % (refusal.status, refusal.phrase.encode(), len(body))
     )
-    writer.write(body)
+    if not head_only:
+        writer.write(body)
     await writer.drain()
-
-
-async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    request_line, *lines = head.rstrip().split("\r\n")
-    method, path, _ = request_line.split(" ")
-    headers = {
-        name.strip().lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)
-    }
-    body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return RecordedRequest(method, path, headers, body)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from finalcall.narrow import is_array, is_mapping
 from finalcall.tools import reading, shapes, signatures
+from finalcall.tools.aliases import under_all_names
 from finalcall.tools.checks import accept, free_text, model_checker, schema_checker
 from finalcall.tools.schemas import Graph, Path, sensitive_paths
 from finalcall.tools.shapes import Declaration, Entry
@@ -148,7 +149,7 @@ def _tool(declaration: Declaration, checker: Checker | None, fast: bool | None) 
             checker = checker or schema_checker(schema, graph, fast)
         except ValueError as error:
             raise ValueError(f"tool {declaration.name!r} has a bad schema: {error}") from None
-        sensitive = sensitive_paths(graph)
+        sensitive = under_all_names(sensitive_paths(graph), declaration.aliases)
     return Tool(
         name=declaration.name,
         description=declaration.description,

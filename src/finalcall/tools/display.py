@@ -8,16 +8,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import TypeAlias, final
 
-from finalcall.narrow import is_object
+from finalcall.tools.aliases import under_all_names
+from finalcall.tools.schemas import Graph, unknown_part
 from finalcall.tools.tool import Tool
 
 FieldPath: TypeAlias = str | tuple[str, ...]
 """A property of the arguments, or a path to one further down; `"*"` is any index or name."""
-
-_COMBINING: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "patternProperties"})
-"""Keywords by which an object may have properties that do not stand in its own list."""
 
 
 @final
@@ -73,23 +71,24 @@ def _displayed(tool: Tool, display: Display) -> Tool:
         fields = dict(display.fields)
     elif display.fields is not None:
         fields = {name: tool.label_of(name) for name in display.fields}
-    _check_names(tool, [*(fields or {}), *(path[0] for path in paths if path)])
+    _check(tool, [*((name,) for name in fields or {}), *paths])
     return dataclasses.replace(
         tool,
         label=display.label or tool.label,
         fields=fields,
-        sensitive=tool.sensitive | frozenset(paths),
+        sensitive=tool.sensitive | under_all_names(paths, tool.declaration.aliases),
     )
 
 
-def _check_names(tool: Tool, names: Iterable[str]) -> None:
-    schema: dict[str, Any] = tool.schema or {}
-    properties = schema.get("properties")
-    if not is_object(properties) or _COMBINING & schema.keys():
-        return
-    unknown = sorted({name for name in names if name not in properties} - {"*"})
-    if unknown:
-        raise ValueError(
-            f"the display of {tool.name!r} names {', '.join(map(repr, unknown))}; expected "
-            f"properties of its arguments ({', '.join(map(repr, properties)) or 'it has none'})"
-        )
+def _check(tool: Tool, paths: Iterable[tuple[str, ...]]) -> None:
+    graph = Graph(tool.schema or {})
+    for path in paths:
+        place = unknown_part(graph, path)
+        # A name that only pydantic takes is in no schema.
+        if place is not None and path[place[0]] not in tool.declaration.aliases:
+            at, known = place
+            where = f" in {'.'.join(path[:at])!r}" if at else ""
+            raise ValueError(
+                f"the display of {tool.name!r} names {path[at]!r}{where}; expected properties of "
+                f"its arguments ({', '.join(map(repr, known)) or 'it has none'})"
+            )

@@ -224,6 +224,59 @@ def sensitive_paths(graph: Graph) -> frozenset[Path]:
     return frozenset(found)
 
 
+# -- places --------------------------------------------------------------------------------------
+
+
+def unknown_part(graph: Graph, path: Path) -> tuple[int, list[str]] | None:
+    """Find the first part of a path for which a schema has no place.
+
+    Args:
+        graph: The schema.
+        path: From the root of the arguments; `"*"` is any index or name.
+
+    Returns:
+        Which part it is, and the names that the schema has there; `None` where it has a place for
+        every part, or leaves open what is there.
+    """
+    nodes = _at_one_place(graph, [graph.root])
+    for number, part in enumerate(path):
+        if any(_is_open(graph, node) for node in nodes):
+            return None
+        listed: dict[str, Any] = {}
+        for node in nodes:
+            listed |= node.get("properties") or {}
+        if part in listed and not is_object(listed[part]):
+            return None  # `true`: anything may be there
+        inner = [(step, child) for node in nodes for step, child in children(node) if step]
+        nodes = _at_one_place(
+            graph, [child for step, child in inner if part == ANY or step[0] in (ANY, part)]
+        )
+        if not nodes:
+            return None if part == ANY else (number, list(listed))
+    return None
+
+
+def _at_one_place(graph: Graph, nodes: list[Schema]) -> list[Schema]:
+    """All that describes the same value: what is combined, and where references lead."""
+    found: dict[int, Schema] = {}
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if id(node) not in found:
+            found[id(node)] = node
+            pending += graph.targets.get(id(node), ())
+            pending += [child for step, child in children(node) if step == ()]
+    return list(found.values())
+
+
+def _is_open(graph: Graph, node: Schema) -> bool:
+    """Whether a subschema lets a container hold anything, and says of nothing what it is."""
+    types: Any = node.get("type", "object")
+    holds = types in ("object", "array") or (is_array(types) and {"object", "array"} & {*types})
+    told = "properties" in node or id(node) in graph.targets
+    return bool(holds) and not told and all(step is None for step, _ in children(node))
+
+
 def _edges(graph: Graph) -> dict[int, set[int]]:
     edges: dict[int, set[int]] = {}
     for key, node in graph.nodes.items():

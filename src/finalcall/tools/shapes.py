@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, final
 
+from finalcall.tools.aliases import Aliases
 from finalcall.tools.tool import Kind
 
 
@@ -24,6 +25,7 @@ class Declaration:
         title: A name for people, or `None`.
         strict: Whether the provider is asked to hold the model to the schema, where it was said.
         format: The grammar of a custom tool, as the Responses API spells it.
+        aliases: The other names that its values are taken by; no provider is told of them.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Declaration:
     title: str | None = None
     strict: bool | None = None
     format: dict[str, Any] | None = None
+    aliases: Aliases = field(default_factory=dict[str, frozenset[tuple[str, ...]]])
 
 
 @final

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, cast
 
+from finalcall.tools.aliases import aliases_of
 from finalcall.tools.shapes import Declaration
 
 if typing.TYPE_CHECKING:
@@ -74,7 +75,13 @@ def _declared(
         reason = str(error).partition("\n")[0]
         raise ValueError(f"tool {name!r} has no usable schema: {reason}") from error
     title = schema.get("title") if titled else None  # the class's name, if it has no other
-    declaration = Declaration(name=name, description=description, schema=schema, title=title)
+    declaration = Declaration(
+        name=name,
+        description=description,
+        schema=schema,
+        title=title,
+        aliases=aliases_of(adapter.core_schema),
+    )
     return declaration, adapter
 
 

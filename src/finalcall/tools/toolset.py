@@ -88,6 +88,20 @@ class ToolSet:
         """Give the client tool of that name, or `None`."""
         return self._tools.get(name) if name is not None else None
 
+    def sensitive(self, name: str | None) -> frozenset[tuple[str, ...]]:
+        """Give the paths of the sensitive values in a call's arguments.
+
+        Where no tool of that name was offered, or the name was cut, the call may have been meant
+        for any tool: what is sensitive for one of them is.
+
+        Args:
+            name: The name as the model wrote it, as far as it has arrived.
+        """
+        tool = self.get(name)
+        if tool is not None:
+            return tool.sensitive
+        return frozenset[tuple[str, ...]]().union(*(each.sensitive for each in self))
+
     def check(self, name: str | None, args: object) -> Check:
         """Judge a call: its name first, then its arguments. Never raises.
 

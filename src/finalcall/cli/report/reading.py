@@ -6,7 +6,6 @@ Nothing of a line is kept but what is counted: the raw text of a call is never l
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +22,12 @@ FILES: Final = "finalcall-*.jsonl"
 
 MAX_LINE: Final = 1 << 20
 """Bytes of the longest line that is read. A record's text is cut at 4 KiB, so none is near that."""
+
+YEARS: Final = range(1970, 3000)
+"""Years that a record can be of: a line may claim any, and no axis spans them all."""
+
+MAX_GAP: Final = 366 * 86_400.0
+"""Seconds of the longest wait that is believed: no stream is a year old."""
 
 _OUTCOMES: Final = frozenset[Any](get_args(OutcomeName))
 _REASONS: Final = frozenset[Any](get_args(Reason))
@@ -165,7 +170,7 @@ def _correction(fields: Mapping[str, Any]) -> CorrectionRecord:
         raise TypeError("no list")
     words = cast("list[object]", violations)
     attempt = fields["attempt"]
-    if not isinstance(attempt, int) or attempt < 1:
+    if type(attempt) is not int or attempt < 1:
         raise ValueError("no number of an attempt")
     return CorrectionRecord(
         at=_time(fields["at"]),
@@ -179,7 +184,10 @@ def _time(value: Any) -> datetime:
     at = datetime.fromisoformat(value)
     if at.tzinfo is None:
         raise ValueError("no time zone")
-    return at.astimezone(UTC)
+    at = at.astimezone(UTC)
+    if at.year not in YEARS:
+        raise ValueError("no year of a record")
+    return at
 
 
 def _text(value: Any) -> str | None:
@@ -192,6 +200,6 @@ def _seconds(value: Any) -> float | None:
     if value is None:
         return None
     seconds = float(value)
-    if not math.isfinite(seconds) or seconds < 0:
+    if not 0 <= seconds <= MAX_GAP:
         raise ValueError("no number of seconds")
     return seconds

@@ -8,10 +8,10 @@ from typing import Any
 
 from finalcall.narrow import is_object
 from finalcall.testing.faults.dialects import Dialect, Place, WireCall, holders, objects
-from finalcall.testing.faults.events import WireEvents, first_call_at, read_events
+from finalcall.testing.faults.events import WireEvents, read_events
 from finalcall.testing.faults.meaning import write_text
 from finalcall.testing.faults.transport import end_without_terminal
-from finalcall.testing.steps import LAST_STEPS, Edit, Fault, NotApplicable, Script, Send
+from finalcall.testing.steps import LAST_STEPS, Edit, Fault, NotApplicable, Script
 
 
 def duplicate_key() -> Fault:
@@ -35,7 +35,12 @@ def missing_index() -> Fault:
 
     def edit(script: Script) -> Script:
         wire = read_events(script)
-        for holder, name in list(_indices(wire)):
+        indices = _indices(wire)
+        if _names_its_pieces(wire):
+            raise NotApplicable(
+                "each piece of a call repeats its name; without an index too it announces a call"
+            )
+        for holder, name in indices:
             del holder[name]
         return wire.to_script()
 
@@ -78,31 +83,41 @@ def repeated_id() -> Fault:
 
 def repeated_name() -> Fault:
     """Say a call's name again with each piece of its arguments."""
-    return Fault(
-        "each piece of a call repeats its name", "none", _repeating(lambda dialect: dialect.tool)
-    )
+
+    def edit(script: Script) -> Script:
+        repeated = _repeating(lambda dialect: dialect.tool)(script)
+        _indices(read_events(script))  # without one, a piece with a name announces a call
+        return repeated
+
+    return Fault("each piece of a call repeats its name", "none", edit)
 
 
 def deliver_twice(event: int | None = None) -> Fault:
     """Send an event twice.
 
+    Its harm is that of a piece of arguments that comes twice. Another event spoils nothing: a call
+    that is whole in one event, or told whole again at its end, is the same call twice.
+
     Args:
-        event: Which, from 0, or from the end as -1; `None` takes the one that has the first
-            arguments.
+        event: Which, from 0, or from the end as -1; `None` takes the first piece of the first
+            call's arguments, where it is not all of them.
     """
 
     def edit(script: Script) -> Script:
-        number = first_call_at(script) - 1 if event is None else event
-        steps = list(script.steps)
-        sends = [position for position, step in enumerate(steps) if isinstance(step, Send)]
-        if not -len(sends) <= number < len(sends):
+        wire = read_events(script)
+        numbers = list(wire.events)
+        if event is None:
+            at = _first_piece(wire)
+        elif -len(numbers) <= event < len(numbers):
+            at = numbers[event]
+        else:
             raise NotApplicable(
-                f"there is no event {number} to send twice; the script has {len(sends)}"
+                f"there is no event {event} to send twice; the script has {len(numbers)}"
             )
-        steps.insert(sends[number], steps[sends[number]])
-        return script.with_steps(*steps)
+        wire.items.insert(at, wire.items[at])
+        return wire.to_script()
 
-    return Fault("an event with arguments comes twice", "call", edit)
+    return Fault("a piece of a call's arguments comes twice", "call", edit)
 
 
 def end_twice() -> Fault:
@@ -110,7 +125,9 @@ def end_twice() -> Fault:
 
     def edit(script: Script) -> Script:
         wire = read_events(script)
-        last = max(wire.events)
+        last = max(wire.events, default=None)
+        if last is None:
+            raise NotApplicable("the stream has no event; expected one to send twice")
         if any(number == last for call in wire.calls for number, _ in call.entries):
             raise NotApplicable("the last event holds a call, too; its end cannot come twice alone")
         return deliver_twice(-1)(script)
@@ -151,14 +168,34 @@ def _with_key_twice(text: str) -> str:
     return f"{inside}, {again}}}" if value else f"{inside}{again}, {again}}}"
 
 
-def _indices(wire: WireEvents) -> Iterator[tuple[dict[str, Any], str]]:
+def _first_piece(wire: WireEvents) -> int:
+    """The number of the event with the first piece of the first call's arguments."""
+    call = wire.calls[0]
+    if not wire.dialect.by_piece or call.wholes:
+        raise NotApplicable(
+            f"a call is told whole in {wire.dialect.name}; a part of it that comes twice is none"
+        )
+    if sum(bool(holder[name].strip()) for _, holder, name in call.pieces) < 2:
+        raise NotApplicable(
+            "the first call's arguments come in one piece; expected several, of which one can "
+            "come twice"
+        )
+    return next(number for number, holder, name in call.pieces if holder[name].strip())
+
+
+def _names_its_pieces(wire: WireEvents) -> bool:
+    """Whether what speaks of a call says its name again, where that announces calls."""
+    return not wire.dialect.head and any(len(call.heads) > 1 for call in wire.calls)
+
+
+def _indices(wire: WireEvents) -> list[tuple[dict[str, Any], str]]:
     if wire.dialect.index is None:
         raise NotApplicable(f"calls have no index in {wire.dialect.name}")
     place = wire.dialect.index
     found = [(one, place[-1]) for one in _entries(wire.calls) for one in holders(one, place)]
     if not found:
         raise NotApplicable("the calls of the stream have no index")
-    yield from found
+    return found
 
 
 def _entries(calls: list[WireCall]) -> Iterator[dict[str, Any]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import copy
+import itertools
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
@@ -20,8 +21,12 @@ from finalcall.wire.undecodable import Undecodable
 FRAMINGS: Final[Mapping[str, Framing]] = {kind: name for name, kind in CONTENT_TYPES.items()}
 """By content type."""
 
+_BLANK_LINE: Final = re.compile(rb"\n\n|\r\n\r\n|\r\r")
+_BRACKETS_AND_STRINGS: Final = re.compile(rb'[{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SMALLEST_MESSAGE: Final = 16
+
 Item: TypeAlias = RecordedEvent | Step
-"""An event, or what else the server does; bytes that mean no event stay a `Send`."""
+"""An event, or what else the server does; bytes that mean no event stay a `Send`, as they are."""
 
 
 @final
@@ -137,34 +142,100 @@ def _read_sse(script: Script) -> Iterator[Item]:
                 yield _read_block(block)
     for block in splitter.flush():
         if isinstance(block, bytes):
-            yield _read_block(block)
+            yield _read_block(block, end=b"")
 
 
-def _read_block(block: bytes) -> Item:
+def _read_block(block: bytes, end: bytes = b"\n\n") -> Item:
     event = parse_event(block)
     if event is None:
-        return Send(block + b"\n\n")  # a comment
+        return Send(block + end)  # a comment
     if event.data == b"[DONE]":
         return RecordedEvent(event.name, "[DONE]")
     try:
         return RecordedEvent(event.name, json.loads(event.data))
     except ValueError:
-        return Send(block + b"\n\n")
+        return Send(block + end)
 
 
 def _read_natives(script: Script) -> Iterator[Item]:
-    decoder = Decoder()
     keyed = FRAMINGS[script.content_type] == "aws"
+    for frame in _frames(script):
+        if not isinstance(frame, bytes):
+            yield frame
+            continue
+        native = _native_of(frame)
+        if native is not None:
+            yield _unkeyed(native) if keyed else RecordedEvent(None, native)
+        elif frame.strip(b"[], \r\t"):  # an array's own marks are written with its events
+            yield Send(frame)
+
+
+def whole_at(script: Script) -> set[int]:
+    """The bytes of a body before which no event is half sent.
+
+    Args:
+        script: The script.
+    """
+    if FRAMINGS[script.content_type] == "sse":
+        return {0, *(found.end() for found in _BLANK_LINE.finditer(script.body()))}
+    frames = [frame for frame in _frames(script) if isinstance(frame, bytes)]
+    return {0, *itertools.accumulate(map(len, frames))}
+
+
+def _frames(script: Script) -> Iterator[bytes | Step]:
+    """The frames of a body that is no server-sent events, and the other steps between them.
+
+    The comma of an array is at the beginning of a frame. What is left at the end is the last one.
+    """
+    cut = _CUTS[FRAMINGS[script.content_type]]
+    rest = b""
     for step in script.steps:
         if not isinstance(step, Send):
             yield step
             continue
-        natives = decoder.feed(step.data)
-        if not natives and not step.data.strip():
-            yield step  # a keep-alive
-        for native in natives:
-            if is_object(native) and native:
-                yield _unkeyed(copy.deepcopy(native)) if keyed else RecordedEvent(None, native)
+        rest += step.data
+        while size := cut(rest):
+            yield rest[:size]
+            rest = rest[size:]
+    if rest:
+        yield rest
+
+
+def _cut_line(data: bytes) -> int:
+    return data.find(b"\n") + 1
+
+
+def _cut_item(data: bytes) -> int:
+    """The size of the first item of an array, with its comma; of a line end in front of it."""
+    if data.startswith(b"\n"):
+        return 1
+    level = 0
+    for token in _BRACKETS_AND_STRINGS.finditer(data.lstrip(b"[, \r\n\t")):
+        level += {b"{": 1, b"}": -1}.get(token[0], 0)
+        if level <= 0:
+            return len(data) - len(data.lstrip(b"[, \r\n\t")) + token.end()
+    return 0
+
+
+def _cut_message(data: bytes) -> int:
+    """An AWS frame begins with its own size."""
+    size = int.from_bytes(data[:4], "big")
+    return size if _SMALLEST_MESSAGE <= size <= len(data) else 0
+
+
+_CUTS: Final[Mapping[Framing, Callable[[bytes], int]]] = {
+    "ndjson": _cut_line,
+    "json-array": _cut_item,
+    "aws": _cut_message,
+}
+"""By framing: how many bytes the first frame has; 0 where there are too few."""
+
+
+def _native_of(frame: bytes) -> dict[str, Any] | None:
+    """The event that a frame means, if it means one."""
+    decoder = Decoder()
+    natives = [*decoder.feed(frame.lstrip(b"[, \r\n\t")), *decoder.end()]
+    return natives[0] if len(natives) == 1 and is_object(natives[0]) and natives[0] else None
 
 
 def _unkeyed(native: dict[str, Any]) -> RecordedEvent:

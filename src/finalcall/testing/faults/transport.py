@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from finalcall.testing.faults.events import first_call_at
+from finalcall.testing.faults.events import first_call_at, whole_at
 from finalcall.testing.recordings import CONTENT_TYPES
 from finalcall.testing.steps import (
     LAST_STEPS,
@@ -148,7 +148,7 @@ def ping_after(events: int | None = None, *, every: float = 0.05) -> Fault:
 
 
 def pings(every: float = 0.05) -> Fault:
-    """Send a keep-alive before each event, and keep-alives only where the script stalls.
+    """Send a keep-alive before each whole event, and keep-alives only where the script stalls.
 
     Args:
         every: Seconds between the keep-alives of a stall.
@@ -156,10 +156,14 @@ def pings(every: float = 0.05) -> Fault:
 
     def edit(script: Script) -> Script:
         keep_alive = _keep_alive(script)
+        whole = whole_at(script)
+        sent = 0
         steps: list[Step] = []
         for step in script.steps:
             if isinstance(step, Send):
-                steps.append(Send(keep_alive))
+                if sent in whole:
+                    steps.append(Send(keep_alive))
+                sent += len(step.data)
             steps.append(Pings(every, keep_alive) if isinstance(step, Stall) else step)
         return script.with_steps(*steps)
 
