@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Final, TypeAlias, final
 
-__all__ = ["MASK", "Form", "Paths", "below", "is_in_sight"]
-
 MASK: Final = "•••"
 """What stands in place of a sensitive value, whatever its type and length."""
 
