@@ -8,6 +8,8 @@ import gc
 import http.client
 import json
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -571,3 +573,16 @@ def test_a_port_can_be_asked_for() -> None:
         port = int(server.base_url.rpartition(":")[2])
     with FaultServer(REPLY, port=port) as server:
         assert server.base_url == f"http://127.0.0.1:{port}"
+
+
+def test_a_server_that_is_never_left_lets_the_process_end() -> None:
+    """A crashed notebook must not hang."""
+    code = (
+        "from finalcall.testing import FaultServer, Reply\n"
+        "FaultServer(Reply().text('x')).__enter__()\n"
+        "print('end')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ended.stdout == "end\n"

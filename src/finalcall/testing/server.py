@@ -118,7 +118,10 @@ class FaultServer:
         self._port = listener.getsockname()[1]
         started: Future[None] = Future()
         self._thread = threading.Thread(
-            target=self._run, args=(listener, started), name="fault-server"
+            target=self._run,
+            args=(listener, started),
+            name="fault-server",
+            daemon=True,  # one whose block is never left must not keep the process alive
         )
         self._thread.start()
         try:
