@@ -229,13 +229,14 @@ def test_each_fault_changes_the_steps(fault: Any, steps: tuple[Any, ...]) -> Non
 
 def test_faults_combine_in_order() -> None:
     """Each fault is applied to the result of the one before."""
-    ping = Send(b": ping\n\n")
-    assert ABC.with_faults(stall_after(2), pings(0.5)).steps == (
+    ping, event = Send(b": ping\n\n"), Send(b"data: 1\n\n")
+    script = Script((event, Pause(1), event, event))
+    assert script.with_faults(stall_after(2), pings(0.5)).steps == (
         ping,
-        Send(b"ab"),
+        event,
         Pause(1),
         ping,
-        Send(b"cd"),
+        event,
         Pings(0.5),
     )
     assert ABC.with_faults() == ABC
