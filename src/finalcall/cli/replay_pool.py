@@ -89,7 +89,8 @@ def replay_all(
                 return
             yield from waiting.popleft().result()
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        # A worker that is still beginning needs what ends with the executor: wait for it.
+        executor.shutdown(cancel_futures=True)
 
 
 def _chunks(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
@@ -99,15 +100,29 @@ def _chunks(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Generator[None]:
-    """Let workers begin deaf to Ctrl-C, which reaches all processes of a terminal at once.
+    """Let workers begin whole, and deaf to Ctrl-C, which reaches all processes of a terminal.
 
-    A process inherits what its parent holds back. Here nothing is lost: an interrupt that comes
-    meanwhile is delivered afterwards.
+    A process inherits what the thread that begins it holds back. That holds nothing back from
+    this process where another thread can take the signal, as one that draws a bar: so the
+    handler waits too. An interrupt that comes meanwhile is delivered afterwards.
     """
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        with _signal_blocked(signal.SIGINT):
+            yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextlib.contextmanager
+def _signal_blocked(number: signal.Signals) -> Generator[None]:
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
     try:
         yield
     finally:
