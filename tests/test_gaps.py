@@ -24,6 +24,12 @@ from tests.messages import CLEAN, to_sse
 seconds = st.floats(0, 20_000)
 
 
+def arrive(clocks: Clocks, now: float, *, progress: bool) -> None:
+    """An event comes, and ends the wait for it."""
+    clocks.pause(now)
+    clocks.arrived(progress=progress)
+
+
 def summary_of(gaps: Sequence[float]) -> GapSummary:
     """What clocks count that wait so long for one event after the other."""
     counted = Gaps()
@@ -31,7 +37,7 @@ def summary_of(gaps: Sequence[float]) -> GapSummary:
     clocks.phase = Phase.BETWEEN
     for gap in gaps:
         clocks.wait(0.0)
-        clocks.arrived(gap, progress=True)
+        arrive(clocks, gap, progress=True)
     return counted["between"]
 
 
@@ -123,10 +129,10 @@ def test_only_waiting_counts() -> None:
     clocks = Clocks(gaps=gaps)
     clocks.phase = Phase.IN_CALL
     clocks.wait(10.0)
-    clocks.arrived(10.5, progress=True)
-    clocks.arrived(4000.0, progress=True)
+    arrive(clocks, 10.5, progress=True)
+    arrive(clocks, 4000.0, progress=True)
     clocks.wait(7000.0)
-    clocks.arrived(7000.25, progress=False)
+    arrive(clocks, 7000.25, progress=False)
     assert (gaps["in_call"].count, gaps["in_call"].max) == (2, 0.5)
 
 
@@ -139,7 +145,7 @@ def test_a_gap_goes_on_through_alarms_and_bytes() -> None:
     clocks.wait(1.5)
     clocks.heard_at = 2.0
     assert clocks.waited(2.5) == 0.5
-    clocks.arrived(3.0, progress=True)
+    arrive(clocks, 3.0, progress=True)
     assert (gaps["first"].count, gaps["first"].max) == (1, 3.0)
 
 

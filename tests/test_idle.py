@@ -11,6 +11,12 @@ from finalcall.idle import Alarm, Clocks, Idle, Phase
 IDLE = Idle(first=30, between=20, in_call=60, progress=100, quiet=5)
 
 
+def arrive(clocks: Clocks, now: float, *, progress: bool) -> None:
+    """An event comes, and ends the wait for it."""
+    clocks.pause(now)
+    clocks.arrived(progress=progress)
+
+
 def test_each_phase_has_its_silence() -> None:
     """What silence is legitimate depends on what the turn waits for."""
     for phase, limit in ((Phase.FIRST, 30), (Phase.BETWEEN, 20), (Phase.IN_CALL, 60)):
@@ -30,7 +36,7 @@ def test_any_event_resets_silence() -> None:
         clocks.wait(now)
         now += 19
         assert clocks.expired(now) in (None, Alarm.QUIET)
-        clocks.arrived(now, progress=False)
+        arrive(clocks, now, progress=False)
     clocks.wait(now)
     assert clocks.expired(now + 20) is Alarm.IDLE
 
@@ -44,7 +50,7 @@ def test_keep_alives_do_not_reset_progress() -> None:
         clocks.wait(now)
         now += 10
         alarms.append(clocks.expired(now))
-        clocks.arrived(now, progress=False)
+        arrive(clocks, now, progress=False)
     assert alarms == [None, None, None, None, Alarm.STALLED, Alarm.STALLED]
 
 
@@ -57,7 +63,7 @@ def test_progress_resets_both() -> None:
         clocks.wait(now)
         now += 15
         assert clocks.expired(now) is None
-        clocks.arrived(now, progress=step % 3 == 2)
+        arrive(clocks, now, progress=step % 3 == 2)
 
 
 def test_only_waiting_counts() -> None:
@@ -68,7 +74,7 @@ def test_only_waiting_counts() -> None:
     for _ in range(5):
         clocks.wait(now)
         now += 1
-        clocks.arrived(now, progress=True)
+        arrive(clocks, now, progress=True)
         now += 3600
         assert clocks.deadline() == math.inf
         assert clocks.expired(now) is None
@@ -91,7 +97,7 @@ def test_quiet_begins_anew_with_each_wait() -> None:
     clocks.phase = Phase.BETWEEN
     clocks.wait(0.0)
     assert clocks.expired(5.0) is Alarm.QUIET
-    clocks.arrived(6.0, progress=True)
+    arrive(clocks, 6.0, progress=True)
     clocks.wait(6.0)
     assert clocks.deadline() == 11.0
 
@@ -196,7 +202,7 @@ def test_after_a_stop_reason_keep_alives_do_not_hold_the_message_open() -> None:
     clocks.phase = Phase.STOPPED
     clocks.wait(0.0)
     clocks.heard(1.0)
-    clocks.arrived(1.5, progress=False)
+    arrive(clocks, 1.5, progress=False)
     clocks.wait(1.5)
     assert clocks.expired(1.9) is None
     assert clocks.expired(2.0) is Alarm.AFTER_STOP
@@ -206,8 +212,8 @@ def test_the_next_deadline_may_be_near_once_much_was_waited_in_vain() -> None:
     """`slack` says from when on a timer must be told to look again."""
     clocks = Clocks(IDLE)
     assert clocks.slack == 98.0
-    clocks.arrived(50.0, progress=False)  # nobody waited
+    arrive(clocks, 50.0, progress=False)  # nobody waited
     assert clocks.unproductive == 0.0
     clocks.wait(50.0)
-    clocks.arrived(149.0, progress=False)
+    arrive(clocks, 149.0, progress=False)
     assert clocks.unproductive > clocks.slack

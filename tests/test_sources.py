@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,7 @@ from finalcall.pumped import PumpedSource
 from finalcall.sources import OpeningSource, open_source
 from finalcall.testing import FakeClock
 from finalcall.transport import Connection
-from finalcall.waiting import Exhausted, Overdue, Source, Waiting
+from finalcall.waiting import Broken, Overdue, Source, Waiting
 
 
 class Stream:
@@ -44,11 +45,7 @@ def waiting(idle: Idle | None = None, clock: Callable[[], float] | None = None) 
 
 def drain(source: Source) -> list[Any]:
     """All that a source gives, to its end."""
-    natives: list[Any] = []
-    with pytest.raises(Exhausted):
-        while True:
-            natives.append(source.get())
-    return natives
+    return list(source.natives())
 
 
 def threads() -> list[str]:
@@ -75,13 +72,14 @@ def test_an_event_that_comes_as_the_limit_passes_comes_too_late() -> None:
         source = DirectSource(natives, lambda: None, told, connection=connection)
         for _ in range(2):  # nothing more is read of a stream that is over
             with pytest.raises(Overdue):
-                source.get()
+                next(source.natives())
         source.close()
     assert threads() == []
 
 
 def test_an_event_that_slips_in_as_the_connection_is_shut_is_no_silence() -> None:
     """It is handed over, and what the broken stream raises after it is the stream's own."""
+    near, far = socket.socketpair()
     clock = FakeClock()
     told = waiting(Idle(first=1.0, between=1.0), clock)
 
@@ -91,11 +89,14 @@ def test_an_event_that_slips_in_as_the_connection_is_shut_is_no_silence() -> Non
         yield "just in time"
         raise LookupError("shut")
 
-    source = DirectSource(natives, lambda: None, told)
-    assert source.get() == "just in time"
-    told.clocks.arrived(clock(), progress=True)
-    with pytest.raises(LookupError, match="shut"):
-        source.get()
+    with near, far:
+        source = DirectSource(natives, lambda: None, told, connection=Connection(object(), near))
+        left = source.natives()
+        assert next(left) == "just in time"
+        with pytest.raises(Broken) as raised:
+            next(left)
+        source.close()
+    assert isinstance(raised.value.error, LookupError)
 
 
 def test_a_limit_that_has_nearly_passed_is_looked_at_again() -> None:
@@ -109,11 +110,12 @@ def test_a_limit_that_has_nearly_passed_is_looked_at_again() -> None:
             lambda: iter((1, 2)), lambda: None, told, connection=Connection(object(), near)
         )
         source._watch.look_again = lambda: looked.append(True)  # type: ignore[method-assign]
-        assert source.get() == 1
+        natives = source.natives()
+        assert next(natives) == 1
+        told.clocks.wait(0.0)
         now[0] = 49.0
-        told.clocks.arrived(49.0, progress=False)
-        told.clocks.wait(49.0)
-        assert source.get() == 2
+        told.clocks.pause(49.0)
+        assert next(natives) == 2
         source.close()
     assert looked == [True]
 
@@ -126,8 +128,7 @@ def test_only_a_read_is_woken_by_closing() -> None:
             connection = Connection(object(), near)
             told = waiting()
             source = DirectSource(lambda: iter([1]), lambda: None, told, connection=connection)
-            assert source.get() == 1
-            told.clocks.arrived(0.0, progress=True)
+            assert next(source.natives()) == 1
             if reading:
                 told.clocks.wait(0.0)
             source.close()
@@ -167,7 +168,7 @@ def test_a_pumped_stream_is_closed_by_whoever_is_last() -> None:
         yield 2
 
     source = PumpedSource(natives, reading.close, waiting())
-    assert source.get() == 1
+    assert next(source.natives()) == 1
     assert blocked.wait(30)
     source.close()
     source.close()
@@ -190,7 +191,7 @@ def test_a_thread_reads_a_bounded_number_ahead_and_ends_at_once_where_it_pauses(
             closed.append(True)
 
     source = PumpedSource(natives, lambda: None, waiting())
-    assert [source.get() for _ in range(70)] == list(range(70))
+    assert list(islice(source.natives(), 70)) == list(range(70))
     while not source._handover.paused:
         threading.Event().wait(0.001)
     assert len(read) <= 2 * 64
@@ -212,8 +213,7 @@ def test_closing_in_another_thread_lets_go_of_who_waits() -> None:
         raise LookupError
 
     def take() -> None:
-        with pytest.raises(Exhausted):
-            source.get()
+        assert list(source.natives()) == []
         ended.set()
 
     source = PumpedSource(natives, fail, waiting())
@@ -251,8 +251,9 @@ def test_a_request_that_fails_raises_what_it_raised() -> None:
     def create() -> Any:
         raise LookupError("refused")
 
-    with pytest.raises(LookupError, match="refused"):
-        OpeningSource(Opening(create, (), {}), waiting()).get()
+    with pytest.raises(Broken) as raised:
+        next(OpeningSource(Opening(create, (), {}), waiting()).natives())
+    assert isinstance(raised.value.error, LookupError)
 
 
 def test_a_request_that_is_answered_after_the_turn_is_closed_as_it_arrives() -> None:
@@ -269,7 +270,7 @@ def test_a_request_that_is_answered_after_the_turn_is_closed_as_it_arrives() -> 
     )
     assert source.pacing == Pacing("thread", "events")
     with pytest.raises(Overdue):
-        source.get()
+        next(source.natives())
     source.close()
     answer.set()
     assert late.closed.wait(30)
@@ -288,7 +289,7 @@ def test_a_request_that_was_answered_and_not_taken_is_closed() -> None:
     )
     source._waiting.clocks.since = -9.0
     with pytest.raises(Overdue):
-        source.get()
+        next(source.natives())
     begun.set()
     while source._opened is not None and not source._opened._ready:
         begun.wait(0.001)
@@ -309,8 +310,9 @@ def test_a_request_that_gives_no_stream_is_closed_and_refused() -> None:
     closed: list[bool] = []
     whole = SimpleNamespace(close=lambda: closed.append(True))
     source = OpeningSource(Opening(lambda: whole, (), {}), waiting())
-    with pytest.raises(TypeError, match="not a stream"):
-        source.get()
+    with pytest.raises(Broken) as raised:
+        next(source.natives())
+    assert "not a stream" in str(raised.value.error)
     source.close()
     assert closed == [True]
 

@@ -7,6 +7,12 @@ from finalcall.idle import Clocks, Phase
 from finalcall.timeline import Timeline
 
 
+def arrive(clocks: Clocks, now: float, *, progress: bool) -> None:
+    """An event comes, and ends the wait for it."""
+    clocks.pause(now)
+    clocks.arrived(progress=progress)
+
+
 def told(*moments: tuple[float, str, str]) -> tuple[Timeline, Clocks]:
     """A timeline that was told what happened when: the wait for each began with the last."""
     gaps = Gaps()
@@ -19,7 +25,7 @@ def told(*moments: tuple[float, str, str]) -> tuple[Timeline, Clocks]:
             timeline.announced(key)
         elif what == "completed":
             timeline.completed(key)
-        clocks.arrived(now, progress=True)
+        arrive(clocks, now, progress=True)
         if timeline.moved:
             timeline.mark()
         clocks.wait(now)

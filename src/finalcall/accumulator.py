@@ -71,7 +71,7 @@ class Buffer:
         self.withdrawn: bool = False
         self._limit = limit
         # Grows in place at C speed on every Python; a str attribute would be copied a piece.
-        self._text = io.StringIO(newline="")
+        self._text = io.StringIO(newline="\n")
         self._replay: io.StringIO | None = None
         self._replay_given = ""
 
@@ -158,10 +158,10 @@ class Buffer:
         """Replace the text by the one the provider states as the whole."""
         if self._replay is not None or self.fixed or self.covered:
             # Already whole, or stopped: a second whole text is compared with the first.
-            self._replay = io.StringIO(newline="")
+            self._replay = io.StringIO(newline="\n")
             self._replay.write(text[: self._limit + 1])
             return
-        self._text = io.StringIO(newline="")
+        self._text = io.StringIO(newline="\n")
         self.size = 0
         self.overflowed = False
         self.append(text)
@@ -169,7 +169,7 @@ class Buffer:
     def announce_again(self, given: str) -> None:
         """Take a second announcement: what follows is compared with what is there."""
         if self.size or self.given or self.state is State.FINISHED:
-            self._replay = io.StringIO(newline="")
+            self._replay = io.StringIO(newline="\n")
             self._replay_given = given
         else:
             self.given = given

@@ -155,7 +155,6 @@ class AsyncTurn(SettledTurn):
 async def _events(
     settler: Settler, reader: Reader, clock: Clock, *, told: list[Event], raises: bool
 ) -> AsyncGenerator[Event, None]:
-    feed = settler.feed
     try:
         for event in told:
             yield event
@@ -172,13 +171,10 @@ async def _events(
                 events = settler.end(cause_of(error), error, clock())
             else:
                 unread = iter(natives)
-                for native in unread:
-                    for event in feed(native, clock()):
-                        yield event
-                    ending = settler.ending
-                    if ending is not None:
-                        break
-                else:
+                for event in settler.feed_all(unread, clock):
+                    yield event
+                ending = settler.ending
+                if ending is None:
                     natives.clear()  # nothing that was read is kept while the turn waits for more
                 continue
             for event in events:

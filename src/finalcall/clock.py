@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeGuard
 
 Clock: TypeAlias = Callable[[], float]
 """Gives the time in seconds, on a scale that never goes back."""
 
 
-@runtime_checkable
 class MovedClock(Protocol):
     """A clock that somebody moves by hand, so that who waits must be told when to look again."""
 
@@ -29,6 +28,11 @@ class MovedClock(Protocol):
         ...
 
 
+def is_moved_by_hand(clock: Clock) -> TypeGuard[MovedClock]:
+    """Whether it tells of its moves: asked in every turn, so not by way of the protocol."""
+    return hasattr(clock, "watch")
+
+
 def watch(clock: Clock, moved: Callable[[], None]) -> Callable[[], None]:
     """Be told when a clock was moved by hand; a clock that runs by itself never tells.
 
@@ -39,7 +43,7 @@ def watch(clock: Clock, moved: Callable[[], None]) -> Callable[[], None]:
     Returns:
         What ends the watch.
     """
-    return clock.watch(moved) if isinstance(clock, MovedClock) else _nothing
+    return clock.watch(moved) if is_moved_by_hand(clock) else _nothing
 
 
 def read(clock: Clock) -> float | None:

@@ -7,10 +7,10 @@ ends them and takes the long way, which knows every case.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, final
 
 from finalcall.accumulator import Buffer
-from finalcall.events import Call
+from finalcall.events import ArgumentsDelta, Call
 from finalcall.providers.base import Following
 
 
@@ -25,30 +25,44 @@ class Consecutive:
         room: Characters that the message may still hold.
 
     Attributes:
-        call: Whose pieces.
-        following: Reads the next of them.
-        write: Takes one.
         count: How many were taken.
-        left: Characters that there is still room for.
+        size: Their characters.
+        full: There was no room for the last one, and it was not taken.
     """
 
-    __slots__ = ("_buffer", "_room", "call", "count", "following", "left", "write")
+    __slots__ = ("_buffer", "_call", "_following", "_room", "_write", "count", "full", "size")
 
     def __init__(self, call: Call, following: Following, buffer: Buffer, room: int) -> None:
-        self.call: Final = call
-        self.following: Final = following
-        self.write: Final = buffer.write
         self.count: int = 0
+        self.size: int = 0
+        self.full: bool = False
+        self._call = call
+        self._following = following
         self._buffer = buffer
-        self.left: int = min(room, buffer.room)
-        self._room = self.left
+        self._write = buffer.write
+        self._room = min(room, buffer.room)
 
-    def end(self) -> int:
-        """Tell the buffer of what was written.
+    def take(self, native: Any) -> ArgumentsDelta | None:
+        """Take the next piece. One for which there is no room is only given back.
+
+        Args:
+            native: A native event.
 
         Returns:
-            How many characters that was.
+            The piece; `None` where the event is anything else.
         """
-        written = self._room - self.left
-        self._buffer.note(self.count, written)
-        return written
+        text = self._following(native)
+        if text is None:
+            return None
+        size = self.size + len(text)
+        if size > self._room:
+            self.full = True
+        else:
+            self.size = size
+            self.count += 1
+            self._write(text)
+        return ArgumentsDelta(self._call, text, native)
+
+    def end(self) -> None:
+        """Tell the buffer of what was written."""
+        self._buffer.note(self.count, self.size)

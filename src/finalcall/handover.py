@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, final
 
-from finalcall.clock import MovedClock, watch
+from finalcall.clock import is_moved_by_hand, watch
 from finalcall.waiting import Exhausted, Overdue, Waiting
 
 _AHEAD: Final = 64
@@ -35,7 +35,7 @@ class Handover:
     def __init__(self, waiting: Waiting) -> None:
         self.paused: bool = False
         self._waiting = waiting
-        self._by_hand = isinstance(waiting.clock, MovedClock)
+        self._by_hand = is_moved_by_hand(waiting.clock)
         self._ahead = 1 if self._by_hand else _AHEAD
         self._ready: deque[tuple[Any, BaseException | None]] = deque()
         self._changed = threading.Condition()

@@ -123,15 +123,18 @@ class Clocks:
     Attributes:
         shortest: The shortest of all limits, in seconds: a timer that looks at least this often
             misses no deadline that a change of phase brought nearer.
-        since: When the present wait began, `None` while the turn does not wait. A loop that reads
-            for itself sets it before it waits, as `wait` does.
+        since: When the present wait began, `None` while the turn does not wait.
         heard_at: When bytes last came. A time before the wait began changes nothing.
         unproductive: Seconds waited without progress before the present wait.
+        unsettled: A wait is over, and no event has yet said what it was good for.
+        quiet_for: Seconds of a silence that was long enough for a `StreamQuiet`, ended before
+            anybody told of it, and was not told since; else `None`.
         slack: While `unproductive` is above this, the next deadline may be nearer than `shortest`.
     """
 
     __slots__ = (
         "_after_stop",
+        "_gap",
         "_gaps",
         "_idle",
         "_measured",
@@ -142,10 +145,12 @@ class Clocks:
         "_quiets",
         "_silence",
         "heard_at",
+        "quiet_for",
         "shortest",
         "since",
         "slack",
         "unproductive",
+        "unsettled",
     )
 
     def __init__(
@@ -170,6 +175,9 @@ class Clocks:
         self.shortest: Final = min(limit for limit in limits if limit is not None)
         self.slack: float = self._progress - self.shortest
         self.unproductive: float = 0.0
+        self.unsettled: bool = False
+        self.quiet_for: float | None = None
+        self._gap: float | None = None
 
     @property
     def phase(self) -> Phase:
@@ -214,31 +222,55 @@ class Clocks:
         """Bytes came, whatever they say: silence begins anew, and the wait goes on."""
         self.heard_at = now
 
-    def arrived(self, now: float, *, progress: bool) -> None:
-        """An event arrived, a keep-alive perhaps, and ended the wait.
+    def pause(self, now: float) -> None:
+        """Something came, perhaps a part of an event only: the wait is over, or there was none.
 
         Args:
             now: The time, on the same clock as `wait`.
+        """
+        since = self.since
+        if since is None:
+            return
+        if self._phase is not Phase.STOPPED:
+            heard = max(since, self.heard_at)
+            if now >= self._next_quiet(heard):
+                self.quiet_for = now - heard
+        self.since = None
+        self.unsettled = True
+        waited = now - since
+        self._gap = waited if self._gap is None else self._gap + waited
+        self.unproductive += waited
+
+    def arrived(self, *, progress: bool) -> None:
+        """An event is there, a keep-alive perhaps: what was waited since the one before was a gap.
+
+        Args:
             progress: Whether it moved the model's output.
         """
-        since, self.since = self.since, None
-        if since is not None:
-            gap = now - since
-            measured = self._measured or self._measure()
-            if gap < BRIEF:
-                measured.brief += 1
-            else:
-                measured.counts[bisect_left(BOUNDS, gap)] += 1
-                if gap > measured.longest:  # noqa: PLR1730 - a call costs more than all of this
-                    measured.longest = gap
+        gap, self._gap = self._gap, None
+        if gap is not None:
+            self._measure(gap)
         if progress:
             self.unproductive = 0.0
-        elif since is not None:
-            self.unproductive += now - since
+            self.unsettled = False
 
-    def _measure(self) -> PhaseGaps:
-        self._measured = measured = self._gaps.of(self._phase)
-        return measured
+    def _measure(self, gap: float) -> None:
+        measured = self._measured
+        if measured is None:
+            self._measured = measured = self._gaps.of(self._phase)
+        if gap < BRIEF:
+            measured.brief += 1
+        else:
+            measured.counts[bisect_left(BOUNDS, gap)] += 1
+            measured.longest = max(measured.longest, gap)
+
+    def gap(self, now: float) -> float:
+        """Seconds waited since the last event.
+
+        Args:
+            now: The time.
+        """
+        return (self._gap or 0.0) + (0.0 if self.since is None else now - self.since)
 
     def waited(self, now: float, alarm: Alarm | None = None) -> float:
         """Seconds of silence in the present wait.

@@ -16,7 +16,7 @@ from finalcall.handover import Handover
 from finalcall.hooks import listen
 from finalcall.pacing import Pacing
 from finalcall.transport import Connection, connection_of, tap
-from finalcall.waiting import Exhausted, Waiting
+from finalcall.waiting import Broken, Exhausted, Overdue, Waiting
 
 _PARTING: Final = 2.0
 """Seconds to wait for a thread that was woken; one that does not end by then is let go."""
@@ -41,10 +41,11 @@ class PumpedSource:
         *,
         connection: Connection | None = None,
     ) -> None:
-        self.hears_bytes: bool = False
+        self._hears_bytes = False
         self._iterate = iterate
         self._close = close
         self._connection = connection
+        self._waiting = waiting
         self._heard = waiting.hearing()
         self._handover = Handover(waiting)
         self._lock = threading.Lock()
@@ -55,18 +56,40 @@ class PumpedSource:
     @property
     def pacing(self) -> Pacing:
         """How the source waits."""
-        return Pacing("thread", "bytes" if self.hears_bytes else "events")
+        return Pacing("thread", "bytes" if self._hears_bytes else "events")
 
-    def get(self) -> Any:
-        """The next native event; any deadline ends the wait, and waiting can go on."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="finalcall-reader", daemon=True)
-            self._thread.start()
-        return self._handover.get()
+    def natives(self) -> Iterator[Any]:
+        """The events that are left; any deadline ends a wait, and waiting can go on."""
+        clocks, clock, get = self._waiting.clocks, self._waiting.clock, self._handover.get
+        while True:
+            clocks.wait(clock())
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="finalcall-reader", daemon=True
+                )
+                self._thread.start()
+            try:
+                native = get()
+            except Exhausted:
+                return
+            except Overdue:
+                raise
+            except Exception as error:
+                raise Broken(error) from None
+            clocks.pause(clock())
+            yield native
+
+    def listen_to(self, stream: Any) -> None:
+        """Hear the bytes of a stream, where they can be heard.
+
+        Args:
+            stream: What the events are read from, before it is begun.
+        """
+        self._hears_bytes = tap(stream, self._heard)
 
     def _found(self, response: Any) -> None:
         """A hook shows the response that the stream is read from."""
-        self.hears_bytes = tap(response, self._heard)
+        self.listen_to(response)
         with self._lock:
             self._connection = connection_of(response)
             closed = self._closed

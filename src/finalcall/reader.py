@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final, Protocol, final
 
-from finalcall.clock import MovedClock, watch
+from finalcall.clock import is_moved_by_hand, watch
 from finalcall.hooks import listen
 from finalcall.opening import Opening
 from finalcall.pacing import Pacing
@@ -127,7 +127,7 @@ class Reader:
         # A clock that is moved by hand stands for a stream in lockstep with its turn: what was
         # read before the move must be taken before it.
         self._moved = False
-        self._ahead = 1 if isinstance(waiting.clock, MovedClock) else _QUEUED_EVENTS
+        self._ahead = 1 if is_moved_by_hand(waiting.clock) else _QUEUED_EVENTS
         self._unwatch: Callable[[], None] | None = None
 
     @property
@@ -145,6 +145,7 @@ class Reader:
         """
         if not self._arrived:
             await self._wait()
+            self._time.clocks.pause(self._time.clock())
         natives, self._arrived = self._arrived, []
         return natives
 

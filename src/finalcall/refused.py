@@ -189,10 +189,8 @@ def _is_whole_langchain_message(native: Any) -> bool:
 
 
 def _is_gemini_automatic(native: Any) -> bool:
-    return bool(
-        read(native, "automatic_function_calling_history")
-        or read(native, "automaticFunctionCallingHistory")
-    )
+    names = ("automatic_function_calling_history", "automaticFunctionCallingHistory")
+    return any(_has(native, name) and read(native, name) for name in names)
 
 
 def _is_mistral_run(native: Any) -> bool:

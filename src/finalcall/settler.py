@@ -6,9 +6,10 @@ settles every call exactly once, in the call that ends the message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
+from finalcall.clock import Clock
 from finalcall.consecutive import Consecutive
 from finalcall.ending import Ending
 from finalcall.errors import RefusedStream, StreamIdle
@@ -118,7 +119,6 @@ class Settler(Shown):
             blocks=blocks,
         )
         self._consecutive: Consecutive | None = None
-        self._overfilling: ArgumentsDelta | None = None
         self._truncation: TruncationPolicy = truncation
         self._unconfirmed: UnconfirmedPolicy = unconfirmed
         self.clocks: Clocks = Clocks(Idle.of(idle_timeout), after_stop, self.stats.gaps)
@@ -144,12 +144,11 @@ class Settler(Shown):
             UnrecognisedStream: The first event is no known provider's.
             RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
-        if self._overfilling is None and (piece := self.next_piece(native, now)) is not None:
-            return [piece] if self._previews is None else self._previews.beside([piece])
         if now is not None:
+            self.clocks.pause(now)
             self._timeline.now = now
-        if self._overfilling is not None:
-            return self._overfill(self._overfilling)
+        if self._consecutive is not None and (piece := self._consecutive.take(native)) is not None:
+            return list(self._and_more(piece))
         if isinstance(native, _BYTES) and self.ending is None:
             return self._feed_bytes(bytes(cast("bytes", native)), now)
         if self.ending is not None:
@@ -157,60 +156,84 @@ class Settler(Shown):
             return []
         events = self._apply(native)
         if now is not None:
-            self._note_arrival(events, now)
+            self._note_arrival(events)
         return events
 
-    def next_piece(self, native: Any, now: float | None = None) -> ArgumentsDelta | None:
-        """Apply a native event that is the next piece of the call that is being written.
+    def feed_all(self, natives: Iterable[Any], clock: Clock | None = None) -> Iterator[Event]:
+        """Apply native events as they come, until the message is over.
 
-        `feed` does this first, and more: this alone is for a loop that hands events out as they
-        come, and for which the list that `feed` returns is a cost.
+        The same as `feed` for each of them, and faster.
 
         Args:
-            native: As for `feed`.
-            now: As for `feed`.
+            natives: The native events. What iterating them raises goes on, and no more is lost
+                than that: other events may follow.
+            clock: Tells the time, for the idle clocks: whoever iterates `natives` calls their
+                `wait` before it waits and their `pause` after it. `None` if you keep time yourself.
 
-        Returns:
-            The piece; `None` for any other event, which must then be given to `feed`.
+        Yields:
+            What happened, in order, and the `CallSettled` of every call last. A silence that was
+            long enough for a `StreamQuiet` is told before what ended it.
+
+        Raises:
+            UnrecognisedStream: The first event is no known provider's.
+            RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
+        clocks = self.clocks
+        for native in natives:
+            if clocks.quiet_for is not None:
+                yield self._told_late()
+            pieces = self._consecutive
+            if pieces is None or (piece := pieces.take(native)) is None:
+                yield from self.feed(native, None if clock is None else clock())
+                if self.ending is not None:
+                    return
+            elif pieces.full or clocks.unsettled or self._previews is not None:
+                yield from self._and_more(piece)
+            else:
+                yield piece
+
+    def _and_more(self, piece: ArgumentsDelta) -> Iterator[Event]:
+        """A piece that took the short way, and what it leads to."""
+        if self.clocks.unsettled:
+            self.clocks.arrived(progress=True)
         pieces = self._consecutive
-        if pieces is None or (text := pieces.following(native)) is None:
-            return None
-        piece = ArgumentsDelta(pieces.call, text, native)
-        left = pieces.left - len(text)
-        if left < 0:
-            self._overfilling = piece
-            return None
-        pieces.left = left
-        pieces.count += 1
-        pieces.write(text)
-        if now is not None:
-            self.clocks.arrived(now, progress=True)
-        return piece
+        if pieces is not None and pieces.full:
+            yield from self._overfill(piece)
+        elif self._previews is None:
+            yield piece
+        else:
+            yield from self._previews.beside([piece])
+
+    def _told_late(self) -> StreamQuiet:
+        quiet = StreamQuiet(self.clocks.quiet_for or 0.0)
+        self.clocks.quiet_for = None
+        self._tell([quiet])
+        return quiet
 
     def _feed_bytes(self, data: bytes, now: float | None) -> list[Event]:
         if self._decoder is None:
             from finalcall.wire.decoder import Decoder  # most turns are of an SDK's objects
 
             self._decoder = Decoder()
-        events: list[Event] = []
-        for native in self._decoder.feed(data):
-            events += self.feed(native)
+        natives = iter(self._decoder.feed(data))
+        events = list(self.feed_all(natives))
+        for late in natives:
+            self._note_late(late)
         if now is not None:
-            self._note_arrival(events, now)
+            self._note_arrival(events)
         return events
 
-    def _note_arrival(self, events: list[Event], now: float) -> None:
+    def _note_arrival(self, events: list[Event]) -> None:
         """Set the clocks by what came: it moved the output unless all of it says nothing."""
-        self.clocks.arrived(now, progress=any(type(event) is not Other for event in events))
+        self.clocks.arrived(progress=any(type(event) is not Other for event in events))
         if self._timeline.moved:
             self._timeline.mark()
         self.clocks.phase = self._phase()
 
     def _overfill(self, piece: ArgumentsDelta) -> list[Event]:
         """Take a piece for which there is no room."""
-        self._overfilling = None
         self._catch_up()
+        self._stats.events += 1
         self._message.take(piece)
         return self._conclude([piece])
 
@@ -219,7 +242,8 @@ class Settler(Shown):
         pieces, self._consecutive = self._consecutive, None
         if pieces is not None:
             self._stats.events += pieces.count
-            self._message.note(pieces.end())
+            self._message.note(pieces.size)
+            pieces.end()
 
     def _expect_more(self, piece: ArgumentsDelta) -> None:
         """The next event is likely to be the next piece of the same call."""

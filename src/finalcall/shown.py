@@ -55,11 +55,6 @@ class Shown(Known):
         """Settle the calls that are still open, because nobody listens any more."""
 
     @property
-    def shows_previews(self) -> bool:
-        """Whether pieces of arguments are followed by their previews."""
-        return self._previews is not None
-
-    @property
     def blocks(self) -> Blocks:
         """What people see of the calls: made when it is first asked for, then kept up to date.
 

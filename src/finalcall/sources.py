@@ -7,16 +7,16 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, cast, final
 
-from finalcall.clock import MovedClock
+from finalcall.clock import is_moved_by_hand
 from finalcall.closing import close_if_possible, close_quietly
-from finalcall.direct import DirectSource
+from finalcall.direct import DirectSource, MemorySource
 from finalcall.handover import Handover
 from finalcall.narrow import is_mapping
 from finalcall.opening import Opening
 from finalcall.pacing import Pacing, PacingChoice
 from finalcall.pumped import PumpedSource
-from finalcall.transport import connection_of, tap
-from finalcall.waiting import Source, Waiting
+from finalcall.transport import connection_of
+from finalcall.waiting import Broken, Overdue, Source, Waiting
 
 
 def open_source(stream: Any, waiting: Waiting, choice: PacingChoice = "auto") -> Source:
@@ -37,6 +37,8 @@ def open_source(stream: Any, waiting: Waiting, choice: PacingChoice = "auto") ->
         raise TypeError("a single event was given; expected an iterable of events: wrap it in []")
     if isinstance(stream, bytes | bytearray):
         stream = [bytes(stream)]
+    if type(stream) is list or type(stream) is tuple:
+        return MemorySource(iter(cast("list[Any]", stream)))
     if isinstance(stream, list | tuple):
         return DirectSource(cast("list[Any]", stream).__iter__, _nothing, waiting)
     if not hasattr(stream, "__iter__") and hasattr(stream, "__enter__"):
@@ -50,16 +52,17 @@ def open_source(stream: Any, waiting: Waiting, choice: PacingChoice = "auto") ->
 def _read(
     stream: Any, iterate: Callable[[], Iterator[Any]], waiting: Waiting, choice: PacingChoice
 ) -> Source:
-    connection = connection_of(stream)
-    kind = PumpedSource if connection is None or choice == "thread" else DirectSource
     is_generator = hasattr(stream, "gi_frame")
     close = _nothing if is_generator else functools.partial(close_if_possible, stream)
-    source = kind(iterate, close, waiting, connection=connection)
-    ended = None
-    if isinstance(source, DirectSource) and not isinstance(waiting.clock, MovedClock):
-        ended = source.message_ended  # a thread that reads ahead knows nothing of the time left
-    source.hears_bytes = tap(stream, waiting.hearing(), ended)
-    return source
+    connection = connection_of(stream)
+    if connection is None or choice == "thread":
+        pumped = PumpedSource(iterate, close, waiting, connection=connection)
+        pumped.listen_to(stream)
+        return pumped
+    direct = DirectSource(iterate, close, waiting, connection=connection)
+    # A clock that is moved by hand would not end the wait for what follows the message.
+    direct.listen_to(stream, rest=not is_moved_by_hand(waiting.clock))
+    return direct
 
 
 def _nothing() -> None:
@@ -90,7 +93,7 @@ class _Managed:
     """A source inside the context manager that an SDK's helper returned."""
 
     def __init__(self, source: Source, manager: Any) -> None:
-        self.get = source.get
+        self.natives = source.natives
         self._source = source
         self._manager = manager
 
@@ -131,11 +134,17 @@ class OpeningSource:
         """How the source waits: for the request at first, then for its stream."""
         return Pacing("thread", "events") if self._source is None else self._source.pacing
 
-    def get(self) -> Any:
-        """The next native event; the first waits for the request's headers."""
+    def natives(self) -> Iterator[Any]:
+        """The events that are left; the first waits for the request's headers."""
         if self._source is None:
-            self._source = self._open()
-        return self._source.get()
+            self._waiting.clocks.wait(self._waiting.clock())
+            try:
+                self._source = self._open()
+            except Overdue:
+                raise
+            except Exception as error:
+                raise Broken(error) from None
+        yield from self._source.natives()
 
     def _open(self) -> Source:
         if self._opened is None:

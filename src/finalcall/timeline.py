@@ -101,5 +101,6 @@ class Timeline:
 
     def _waited(self) -> float:
         """Seconds that the turn has been waiting for an event of a call."""
-        since = self._clocks.since if self._clocks.phase is Phase.IN_CALL else None
-        return 0.0 if since is None or self.now is None else self.now - since
+        if self.now is None or self._clocks.phase is not Phase.IN_CALL:
+            return 0.0
+        return self._clocks.gap(self.now)

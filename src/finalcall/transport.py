@@ -23,7 +23,13 @@ _REST: Final = 16
 """Chunks to read after it."""
 
 
-def tap(stream: Any, heard: Callable[[], None], ended: Callable[[], None] | None = None) -> bool:
+def tap(
+    stream: Any,
+    heard: Callable[[], None],
+    *,
+    waits: Callable[[], None] | None = None,
+    ended: Callable[[], None] | None = None,
+) -> bool:
     """Be told of each chunk of bytes that a stream's connection gives, keep-alives included.
 
     What is read stays as it was. Does nothing where the bytes cannot be reached, or were begun.
@@ -31,6 +37,7 @@ def tap(stream: Any, heard: Callable[[], None], ended: Callable[[], None] | None
     Args:
         stream: An SDK stream with a public `.response`, or an HTTP response.
         heard: Called, in the thread or task that reads, before each chunk is handed on.
+        waits: Called there before each chunk is read. Synchronous streams only.
         ended: Called before the end of the body is read that follows an SDK's `[DONE]`; it must
             bound the wait for it. `None` reads it only as the SDK does. Synchronous streams only.
 
@@ -50,6 +57,7 @@ def tap(stream: Any, heard: Callable[[], None], ended: Callable[[], None] | None
     tapped = tapped_class.__new__(tapped_class)
     tapped.__dict__ = fields
     tapped.heard = heard
+    tapped.waits = waits or _nothing
     tapped.ended = None if response is stream else ended
     response.stream = tapped
     return True
@@ -59,7 +67,7 @@ def tap(stream: Any, heard: Callable[[], None], ended: Callable[[], None] | None
 def _tapped_class(kind: Any) -> Any:
     """A class of byte streams that tell of each chunk; `None` where the class is none of those."""
     names = {base.__name__ for base in kind.__mro__}
-    tapped: dict[str, Any] = {"__slots__": ("ended", "heard")}
+    tapped: dict[str, Any] = {"__slots__": ("ended", "heard", "waits")}
     if _BASES[0] in names:
         tapped["__iter__"] = _telling(kind.__iter__)
     if _BASES[1] in names:
@@ -69,8 +77,9 @@ def _tapped_class(kind: Any) -> Any:
 
 def _telling(iterate: Callable[[Any], Iterator[bytes]]) -> Callable[[Any], Iterator[bytes]]:
     def telling(self: Any) -> Iterator[bytes]:
-        heard, ended = self.heard, self.ended
+        heard, waits, ended = self.heard, self.waits, self.ended
         chunks = iter(iterate(self))
+        waits()
         for chunk in chunks:
             heard()
             if ended is not None and chunk.endswith(_DONE):
@@ -79,8 +88,13 @@ def _telling(iterate: Callable[[Any], Iterator[bytes]]) -> Callable[[Any], Itera
                 yield _DONE + _rest_of(chunks)
             else:
                 yield chunk
+            waits()
 
     return telling
+
+
+def _nothing() -> None:
+    return None
 
 
 def _rest_of(chunks: Iterator[bytes]) -> bytes:

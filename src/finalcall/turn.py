@@ -6,11 +6,12 @@ import contextlib
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast, final
 
 from finalcall.checkpoints import checkpoint_of, provider_to_resume, replay
-from finalcall.clock import Clock, MovedClock, read
+from finalcall.clock import Clock, is_moved_by_hand, read
 from finalcall.closing import close_if_possible
 from finalcall.ending import Ending, TurnVerdict
 from finalcall.errors import RefusedStream
@@ -29,7 +30,7 @@ from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason
 from finalcall.tools import ToolsLike
 from finalcall.usage import Usage
-from finalcall.waiting import Exhausted, Overdue, Source, Waiting
+from finalcall.waiting import Broken, Overdue, Source, Waiting
 
 if TYPE_CHECKING:
     from finalcall.blocks import Blocks
@@ -198,7 +199,7 @@ def leaves_rest(settler: Settler, clock: Clock) -> bool:
     """
     ending = settler.ending
     whole = ending is not None and ending.clean and ending.marker
-    return whole and not isinstance(clock, MovedClock)
+    return whole and not is_moved_by_hand(clock)
 
 
 @final
@@ -314,26 +315,15 @@ class Turn(SettledTurn):
             clocks = settler.clocks
             waiting = Waiting(clocks, clock)
             source = self._source = open_source(self._stream, waiting, self._choice)
-            alone = not settler.shows_previews  # else each piece comes with its preview
             while settler.ending is None:
-                if clocks.since is None:
-                    clocks.since = clock()
                 try:
-                    native = source.get()
-                except Exhausted:
+                    yield from settler.feed_all(source.natives(), clock)
                     events = settler.end(now=clock())
                 except Overdue:
                     events = settler.tick(clocks.moment(clock()))
-                except Exception as error:
-                    events = settler.end(cause_of(error), error, clock())
-                else:
-                    now = clock()
-                    if alone and (piece := settler.next_piece(native, now)) is not None:
-                        yield piece
-                        continue
-                    events = settler.feed(native, now)
-                for event in events:  # noqa: UP028 - delegating costs more than an event
-                    yield event
+                except Broken as broken:
+                    events = settler.end(cause_of(broken.error), broken.error, clock())
+                yield from events
             if leaves_rest(settler, clock):
                 self._read_rest(source)
         except GeneratorExit:
@@ -351,8 +341,8 @@ class Turn(SettledTurn):
         """Read what follows the message, for a moment, so that its connection can be used again."""
         self._settler.clocks.wait_last(self._clock())
         with contextlib.suppress(Exception):  # however it ends, the message was over before
-            for _ in range(REST):
-                self._settler.feed(source.get())
+            for native in islice(source.natives(), REST):
+                self._settler.feed(native)
 
     def native_events(self) -> Iterator[Any]:
         """Iterate the provider's own events, each once and unchanged, and settle beside them."""

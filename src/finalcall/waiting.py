@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -22,6 +22,19 @@ class Exhausted(Exception):  # noqa: N818 - StopIteration cannot pass through a 
     """The source is at its end."""
 
 
+@final
+class Broken(Exception):  # noqa: N818 - a signal between two modules, not an error
+    """The source raised something of its own.
+
+    Attributes:
+        error: What it raised.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
 class Source(Protocol):
     """Where native events come from."""
 
@@ -30,12 +43,12 @@ class Source(Protocol):
         """How the source waits."""
         ...
 
-    def get(self) -> Any:
-        """The next native event.
+    def natives(self) -> Iterator[Any]:
+        """The native events that are left. It keeps the turn's clocks while it waits for them.
 
         Raises:
-            Overdue: A deadline of the turn's clocks passed.
-            Exhausted: There is nothing more.
+            Overdue: While iterating: a deadline of the clocks passed. It may be asked for again.
+            Broken: The same for what the stream raised.
         """
         ...
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, final
 
-from finalcall.clock import MovedClock, watch
+from finalcall.clock import is_moved_by_hand, watch
 from finalcall.waiting import Waiting
 
 
@@ -22,12 +22,10 @@ class Watch:
         wake: Ends the read that the turn is blocked in; `None` where no read blocks.
 
     Attributes:
-        passed: A deadline passed. Who acts on a soft one sets it back.
-        over: A hard one passed, and the read was ended for good.
+        over: A hard deadline passed, and the read was ended for good.
     """
 
     def __init__(self, waiting: Waiting, wake: Callable[[], None] | None) -> None:
-        self.passed: bool = False
         self.over: bool = False
         self._waiting: Final = waiting
         self._wake = wake
@@ -39,7 +37,7 @@ class Watch:
     def start(self) -> None:
         """Begin to watch."""
         clock = self._waiting.clock
-        if isinstance(clock, MovedClock):
+        if is_moved_by_hand(clock):
             self._unwatch = watch(clock, self._look)
         elif self._wake is not None:
             self._thread = threading.Thread(
@@ -63,14 +61,10 @@ class Watch:
             self._thread.join()
 
     def _look(self) -> None:
-        # In this order, an event that comes in between makes the look too kind, never too harsh.
-        now = self._waiting.clock()
-        if self._waiting.clocks.deadline(hard=True) <= now:
-            self.over = self.passed = True
+        if self._waiting.left(hard=True) <= 0:
+            self.over = True
             if self._wake is not None:
                 self._wake()
-        elif self._waiting.clocks.deadline() <= now:
-            self.passed = True
 
     def _run(self) -> None:
         clocks = self._waiting.clocks
@@ -79,5 +73,5 @@ class Watch:
                 self._look()
                 if self.over:
                     return
-                left = self._waiting.left(hard=self.passed)
+                left = self._waiting.left(hard=True)
                 self._changed.wait(max(0.0, min(left, clocks.shortest)))

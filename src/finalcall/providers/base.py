@@ -68,8 +68,8 @@ class Context:
         if tools is None:
             return cls(stop_reasons=verdicts)
         return cls(
-            tool_names=frozenset(tools.names),
-            custom_names=frozenset(tool.name for tool in tools if tool.kind == "custom"),
+            tool_names=tools.name_set,
+            custom_names=tools.custom_names,
             stop_reasons=verdicts,
         )
 

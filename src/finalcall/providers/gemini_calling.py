@@ -6,6 +6,7 @@ the same iterator. The first answer shows nothing of that, and the call has run 
 
 from __future__ import annotations
 
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
 from finalcall.narrow import is_array, is_mapping
@@ -25,6 +26,8 @@ def will_run_calls(stream: Any) -> bool:
     Args:
         stream: What was handed over as a stream, or the awaitable of one; nothing is read of it.
     """
+    if not isinstance(stream, GeneratorType | AsyncGeneratorType | CoroutineType):
+        return False
     frame = next((found for name in _FRAMES if (found := read(stream, name)) is not None), None)
     code = read(frame, "f_code")
     if not any(method in str(read(code, "co_qualname")) for method in _METHODS):

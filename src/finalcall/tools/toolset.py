@@ -6,7 +6,7 @@ What reads and compiles them is loaded when the first set is built: importing th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from finalcall.tools.tool import Check, Tool
 
@@ -21,9 +21,13 @@ class ToolSet:
 
     Reuse one over all turns; it is safe to share between threads. Entries that a service runs by
     itself (web search, code execution) are kept for `to()` and are no client tools.
+
+    Attributes:
+        name_set: The names of the client tools.
+        custom_names: Those of them that take free text.
     """
 
-    __slots__ = ("_entries", "_tools")
+    __slots__ = ("_entries", "_tools", "custom_names", "name_set")
 
     def __init__(
         self,
@@ -61,6 +65,9 @@ class ToolSet:
             from finalcall.tools.display import apply_display
 
             self._tools = apply_display(self._tools, display)
+        # Every turn keeps these: one set serves all of them.
+        self.name_set: Final = frozenset(self._tools)
+        self.custom_names: Final = frozenset(tool.name for tool in self if tool.kind == "custom")
 
     @classmethod
     def of(cls, tools: ToolsLike | None) -> ToolSet | None:
