@@ -7,11 +7,14 @@ ends them and takes the long way, which knows every case.
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from finalcall.accumulator import Buffer
 from finalcall.events import ArgumentsDelta, Call
 from finalcall.providers.base import Following
+
+if TYPE_CHECKING:
+    from finalcall.preview import Preview
 
 
 @final
@@ -23,16 +26,36 @@ class Consecutive:
         following: Reads the next of them.
         buffer: Where they go; it is told of them at the end.
         room: Characters that the message may still hold.
+        preview: What shows the call, if anything does.
 
     Attributes:
+        preview: The call's preview, or `None`: who takes a piece feeds it.
         count: How many were taken.
         size: Their characters.
         full: There was no room for the last one, and it was not taken.
     """
 
-    __slots__ = ("_buffer", "_call", "_following", "_room", "_write", "count", "full", "size")
+    __slots__ = (
+        "_buffer",
+        "_call",
+        "_following",
+        "_room",
+        "_write",
+        "count",
+        "full",
+        "preview",
+        "size",
+    )
 
-    def __init__(self, call: Call, following: Following, buffer: Buffer, room: int) -> None:
+    def __init__(
+        self,
+        call: Call,
+        following: Following,
+        buffer: Buffer,
+        room: int,
+        preview: Preview | None,
+    ) -> None:
+        self.preview: Preview | None = preview
         self.count: int = 0
         self.size: int = 0
         self.full: bool = False

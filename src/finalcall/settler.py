@@ -17,11 +17,13 @@ from finalcall.events import (
     Anomaly,
     ArgumentsDelta,
     CallAnnounced,
+    CallKind,
     CallSettled,
     Event,
     ExternalCallChanged,
     ExternalState,
     Other,
+    PreviewChanged,
     StreamFault,
     StreamQuiet,
 )
@@ -187,10 +189,14 @@ class Settler(Shown):
                 yield from self.feed(native, None if clock is None else clock())
                 if self.ending is not None:
                     return
-            elif pieces.full or clocks.unsettled or self._previews is not None:
+            elif pieces.full or clocks.unsettled:
                 yield from self._and_more(piece)
-            else:
+            elif pieces.preview is None:
                 yield piece
+            else:
+                pieces.preview.feed(piece.text)
+                yield piece
+                yield PreviewChanged(piece.call, pieces.preview)
 
     def _and_more(self, piece: ArgumentsDelta) -> Iterator[Event]:
         """A piece that took the short way, and what it leads to."""
@@ -199,10 +205,8 @@ class Settler(Shown):
         pieces = self._consecutive
         if pieces is not None and pieces.full:
             yield from self._overfill(piece)
-        elif self._previews is None:
-            yield piece
         else:
-            yield from self._previews.beside([piece])
+            yield from [piece] if self._previews is None else self._previews.beside([piece])
 
     def _told_late(self) -> StreamQuiet:
         quiet = StreamQuiet(self.clocks.quiet_for or 0.0)
@@ -252,10 +256,17 @@ class Settler(Shown):
             return
         if self._blocks is not None:  # who looks on is told of every piece
             return
+        preview = None if self._previews is None else self._previews.of(piece.call.key)
+        if (
+            preview is None
+            and self._previews is not None
+            and piece.call.kind is not CallKind.CUSTOM
+        ):
+            return  # its first piece, or its tool is not known yet
         following = self._normaliser.following(piece.call.key)
         if following is not None:
             room = self._message.room
-            self._consecutive = Consecutive(piece.call, following, buffer, room)
+            self._consecutive = Consecutive(piece.call, following, buffer, room, preview)
 
     def _apply(self, native: Any) -> list[Event]:
         """Apply a native event whole, then say what happened."""
