@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
+
+if TYPE_CHECKING:
+    import socket
 
 _BASES: Final = ("SyncByteStream", "AsyncByteStream")
 """The names of the classes that a response checks its byte stream against."""
@@ -141,6 +143,8 @@ class Connection:
         # A response that is over has given its connection back: it may be another request's now.
         if getattr(self._response, "is_closed", False):
             return
+        import socket
+
         # The plain socket's method: a TLS socket's own would tear its state away from the reader.
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._plain, socket.SHUT_RDWR)
@@ -162,5 +166,7 @@ def connection_of(stream: Any) -> Connection | None:
     network, version = facts.get("network_stream"), facts.get("http_version")
     if network is None or version not in (b"HTTP/1.1", b"HTTP/1.0"):
         return None
+    import socket  # whoever has a connection has loaded it already
+
     plain = network.get_extra_info("socket")
     return Connection(response, plain) if isinstance(plain, socket.socket) else None

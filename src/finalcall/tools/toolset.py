@@ -62,7 +62,7 @@ class ToolSet:
         self._entries: tuple[Entry, ...] = tuple(entries)
         self._tools: dict[str, Tool] = mark_once(compiled, once)
         if display:
-            from finalcall.tools.display import apply_display
+            from finalcall.tools.displayed import apply_display
 
             self._tools = apply_display(self._tools, display)
         # Every turn keeps these: one set serves all of them.
