@@ -1,11 +1,13 @@
 """How late a dead stream surfaces on every real client: seconds from the limit to `StreamIdle`.
 
-`python -m benchmarks.dead_streams` prints the table. A server in this process sends a message up to
-the middle of its call, then nothing, or nothing but keep-alives.
+`python -m benchmarks.dead_streams` prints the table; `--write` puts it into `docs/performance.md`.
+A server in this process sends a message up to the middle of its call, then nothing, or nothing but
+keep-alives.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import functools
@@ -33,6 +35,7 @@ from google import genai
 from google.genai import types
 from mistralai.client import Mistral
 
+from benchmarks import report
 from benchmarks.bars import Row, Table, bar_for, markdown
 from benchmarks.measuring import estimate
 from finalcall import AsyncTurn, CallAnnounced, Idle, Settler, StreamIdle, Turn, ahear, hear
@@ -311,8 +314,13 @@ def _unstopped(event: RecordedEvent) -> RecordedEvent:
 
 def main() -> None:
     """Print the table."""
-    for table in tables(quick=False):
-        print(markdown(table))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dead_streams", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write into docs/performance.md")
+    options = parser.parse_args()
+    written = [report.circumstances(), *map(markdown, tables(quick=False))]
+    print("\n\n".join(written))
+    if options.write:
+        report.write(report.DOCUMENT, "dead streams", "\n\n".join(written))
 
 
 if __name__ == "__main__":

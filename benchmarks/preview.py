@@ -1,7 +1,8 @@
 """What a live preview costs a fragment, beside the parsers that people use for it.
 
 Run it with `python -m benchmarks.preview`; `--quick` leaves the slow peers and the largest
-documents out, `--only form` takes one shape. Everything runs in one process, turn about, in CPU
+documents out, `--only form` takes one shape, `--write` puts what was found into
+`docs/performance.md`. Everything runs in one process, turn about, in CPU
 time, and what counts is the median of the ratios: times of a shared machine are not worth much.
 
 Each side is the loop that a program would have, from making its parser on, with nothing else
@@ -22,11 +23,12 @@ import statistics
 import sys
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
+from benchmarks import report
 from finalcall.preview import Preview
 
 SIZES = (200, 500, 2_000, 20_000, 200_000, 2_000_000)
@@ -441,32 +443,39 @@ def verdict(where: str, name: str, found: float, sign: str, wanted: float) -> st
     return f"{'holds ' if holds else 'MISSED'} {where:34} {name:11} {found:9.2f} {sign} {wanted}"
 
 
+def lines(*, quick: bool, shapes: Sequence[str]) -> Iterator[str]:
+    """Measure, and say what was found, line by line."""
+    yield f"Python {sys.version.split()[0]}; medians of ratios; `look` takes the value each time"
+    others = list(peers(quick=quick))
+    table: list[Row] = []
+    for shape in shapes:
+        for size in SIZES[:-1] if quick else SIZES:
+            for length in CUTS:
+                row = measure(shape, size, length, others)
+                table.append(row)
+                shown = "  ".join(f"{name} {value:.3g}" for name, value in row.ratios.items())
+                yield f"{shape:7}{size:8} B /{length:2}  {row.nanoseconds:7.0f} ns  {shown}"
+        yield f"{shape:7} memory beyond the value: {memory(shape, 200_000):.2f} x the text (bar: 2)"
+        if not quick:
+            yield from (growth(shape, length) for length in CUTS)
+    yield from judge(table)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="jiter only, up to 200 kB")
     parser.add_argument("--only", choices=SHAPES, help="one shape")
+    parser.add_argument("--write", action="store_true", help="write into docs/performance.md")
     options = parser.parse_args()
-    print(f"Python {sys.version.split()[0]}; medians of ratios; `look` takes the value each time")
-    others = list(peers(quick=options.quick))
-    table: list[Row] = []
-    for shape in [options.only] if options.only else SHAPES:
-        for size in SIZES[:-1] if options.quick else SIZES:
-            for length in CUTS:
-                row = measure(shape, size, length, others)
-                table.append(row)
-                shown = "  ".join(f"{name} {value:.3g}" for name, value in row.ratios.items())
-                print(
-                    f"{shape:7}{size:8} B /{length:2}  {row.nanoseconds:7.0f} ns  {shown}",
-                    flush=True,
-                )
-        print(
-            f"{shape:7} memory beyond the value: {memory(shape, 200_000):.2f} x the text (bar: 2)"
-        )
-        if not options.quick:
-            print("\n".join(growth(shape, length) for length in CUTS))
-    print("\n".join(judge(table)))
+    found: list[str] = []
+    for line in lines(quick=options.quick, shapes=[options.only] if options.only else SHAPES):
+        print(line, flush=True)
+        found.append(line)
+    if options.write:
+        text = "\n".join(["```text", *found, "```"])
+        report.write(report.DOCUMENT, "preview", f"{report.circumstances()}\n\n{text}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ import re
 from pathlib import Path
 from typing import Final
 
+DOCUMENT: Final = Path(__file__).parent.parent / "docs" / "performance.md"
+"""Where measured tables belong."""
+
 _PACKAGES: Final = (
     "anthropic",
     "openai",
