@@ -65,6 +65,7 @@ class DirectSource:
         self._watch = Watch(waiting, None if connection is None else connection.shut_down)
         self._advance: Callable[[], Any] = self._begin
         self._failure: Exception | None = None
+        self._told = False
 
     def listen_to(self, stream: Any, *, rest: bool) -> None:
         """Keep the clocks by the bytes of a stream where they can be heard, not by its events.
@@ -101,7 +102,8 @@ class DirectSource:
                     self._failure = Exhausted()
                 else:
                     yield native
-        if self._waiting.left() <= 0:
+        if self._waiting.left(hard=self._told) <= 0:
+            self._told = True  # a silence, which is told once, and a limit each time
             raise Overdue
         if not isinstance(self._failure, Exhausted):
             raise Broken(self._failure)
@@ -117,7 +119,7 @@ class DirectSource:
         One that slips in just as the connection is shut down is in time: the stream is broken
         then, but was not silent.
         """
-        if self._watch.over and self._waiting.left() <= 0:
+        if self._watch.over and self._waiting.left(hard=True) <= 0:
             return False
         self._pause()
         return True
