@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -52,6 +53,41 @@ def test_the_short_way_says_what_the_long_way_says(case: Case) -> None:
     before, at_the_end = seen[: len(translated)], seen[len(translated) :]
     assert [line(event) for event in before] == [line(event) for event in translated]
     assert all(isinstance(event, ExternalCallChanged) for event in at_the_end)
+
+
+@pytest.mark.parametrize("preview", [None, Preview], ids=["no preview", "preview"])
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case.path.stem)
+def test_all_at_once_says_what_one_by_one_says(case: Case, preview: type[Preview] | None) -> None:
+    """Event by event, and call by call."""
+    natives = case.recording.to_dicts()
+    single, whole = (Settler(tools=None, preview=preview) for _ in range(2))
+    singly: list[Event] = []
+    for native in natives:
+        singly += single.feed(native)
+    at_once = [*whole.feed_all(natives)]
+    assert [line(event) for event in at_once] == [line(event) for event in singly]
+    assert [line(event) for event in whole.end()] == [line(event) for event in single.end()]
+    assert whole.outcomes == single.outcomes
+    assert (whole.stats.events, whole.text) == (single.stats.events, single.text)
+
+
+def test_what_the_source_raises_loses_nothing_that_came_before() -> None:
+    """Its exception goes on unchanged, and other events may follow."""
+
+    def broken() -> Iterator[Any]:
+        yield from (message_start(), *call(0, arguments="", stop=False), piece('{"ti'))
+        yield piece('tle": ')
+        raise LookupError
+
+    settler = Settler(tools=TOOLS)
+    with pytest.raises(LookupError):
+        list(settler.feed_all(broken()))
+    rest = [piece('"x"}'), {"type": "content_block_stop", "index": 0}, *stopped(), piece("late")]
+    natives = iter(rest)
+    events = list(settler.feed_all(natives))
+    assert isinstance(events[-1], CallSettled)
+    assert [getattr(outcome, "args", None) for outcome in settler.outcomes] == [{"title": "x"}]
+    assert list(natives) == rest[-1:]  # after the end of the message nothing more is taken
 
 
 def piece(text: str, index: Any = 0) -> dict[str, Any]:
