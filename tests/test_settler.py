@@ -395,6 +395,18 @@ def test_time_is_told_not_read() -> None:
     assert (error.cause, error.seconds, error.open_calls) == (Cause.IDLE, 25.0, ("toolu_1",))
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["an event", "bytes"])
+def test_an_event_that_comes_late_says_nothing_of_the_silence(whole: bool) -> None:
+    """Who keeps time is told of it by tick(), and a keep-alive that came late is no progress."""
+    settler = Settler(tools=TOOLS, idle_timeout=Idle(progress=40, quiet=10))
+    ping = {"type": "ping"}
+    for now, native in ((0.0, message_start()), (25.0, ping), (50.0, ping)):
+        settler.deadline(now - 25.0)
+        events = settler.feed(native if whole else to_sse([native]), now)
+        assert [type(event) for event in events] == [Other]
+    assert settler.clocks.unproductive == 75.0
+
+
 def test_a_tick_before_the_deadline_does_nothing() -> None:
     """Timers may fire early."""
     settler = Settler(tools=TOOLS)

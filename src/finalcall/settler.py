@@ -148,6 +148,7 @@ class Settler(Shown):
         """
         if now is not None:
             self.clocks.pause(now)
+            self.clocks.quiet_for = None  # who keeps time by `deadline` and `tick` was told by them
             self._timeline.now = now
         if self._consecutive is not None and (piece := self._consecutive.take(native)) is not None:
             return list(self._and_more(piece))
