@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, SchemaError
 from finalcall.stop_reasons import StopReason, Verdict
@@ -35,6 +35,22 @@ class Ending:
     def clean(self) -> bool:
         """Whether the stream came to a proper end."""
         return self.cause is None
+
+
+_DROPS: Final = frozenset({Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED})
+"""Endings that do no harm once a stop reason has come: the message was whole."""
+
+
+def cause_of_end(cause: Cause | None, *, stopped: bool) -> Cause | None:
+    """Why a stream that reported no fault ended uncleanly; `None` for a proper end.
+
+    Args:
+        cause: What cut it, `None` where nothing did.
+        stopped: A stop reason had come.
+    """
+    if stopped:
+        return None if cause in _DROPS else cause
+    return cause or Cause.ENDED_EARLY
 
 
 def judge(outcomes: Sequence[Outcome], stop_reason: StopReason | None) -> TurnVerdict:

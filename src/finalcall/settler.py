@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from finalcall.clock import Clock
 from finalcall.consecutive import Consecutive
-from finalcall.ending import Ending
+from finalcall.ending import Ending, cause_of_end
 from finalcall.errors import RefusedStream, StreamIdle
 from finalcall.events import (
     Anomaly,
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from finalcall.wire.decoder import Decoder
 
 _BYTES: Final = (bytes, bytearray, memoryview)
-_DROPS: Final = frozenset({Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED})
-"""Endings that do no harm once a stop reason has come: the message was whole."""
-
 _FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
 """Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
 
@@ -436,14 +433,10 @@ class Settler(Shown):
         marker: bool = False,
         exception: BaseException | None = None,
     ) -> Ending:
-        fault = self._message.fault
-        if fault is not None:
-            return Ending(fault.cause, marker, exception, fault.code)
-        stopped = self._message.stop_reason is not None
-        if stopped and cause in _DROPS:
-            return Ending(None, marker, exception)
-        if cause is None and not stopped:
-            return Ending(Cause.ENDED_EARLY, marker, exception)
+        message = self._message
+        if message.fault is not None:
+            return Ending(message.fault.cause, marker, exception, message.fault.code)
+        cause = cause_of_end(cause, stopped=message.stop_reason is not None)
         return Ending(cause, marker, exception)
 
     def _settle(self, ending: Ending) -> list[Event]:
