@@ -231,8 +231,12 @@ UNUSED: dict[str, tuple[Any, str, str]] = {
     "not a number": (with_time(2, math.nan), "untimed", "event 2 has no time of arrival"),
     "time goes back": (with_time(3, 1.0), "untimed", "event 3 arrived before the one before it"),
     "request after the answer": (with_time(0, 900.0), "untimed", "event 1 arrived before the"),
-    "no events": ([HEADER], "untimed", "no events"),
-    "a line without data": ([HEADER, {"event": None}], "unreadable", "event 1 lacks its"),
+    "no events": ([HEADER], "unreadable", "no whole event"),
+    "a line without data": (
+        [*lines_of()[:2], {"event": None}],
+        "unreadable",
+        "line 3: event 2 lacks its",
+    ),
     "a name that is none": ([HEADER, {"event": 5, "data": {}}], "unreadable", "event 1 lacks"),
     "a line that is a list": ([HEADER, ["event", "data"]], "unreadable", "line 2 is no JSON obj"),
     "somebody else's stream": (
@@ -240,7 +244,7 @@ UNUSED: dict[str, tuple[Any, str, str]] = {
         "unreadable",
         "no known provider",
     ),
-    "a dump": ("event: ping\ndata: {}\n\n", "untimed", "dump of server-sent events"),
+    "a dump": ('data: {"type": "message_start"}\n\n', "untimed", "raw bytes carry no times"),
     "an empty file": ("", "unreadable", "expected a recording"),
     "some text": ("hello\n", "unreadable", "expected a recording"),
     "half a line": ('{"dialect": "anthropic"}\n{"event"', "unreadable", "expected a recording"),

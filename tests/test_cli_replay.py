@@ -24,6 +24,7 @@ from rich.console import Console
 from finalcall import Settler, ToolSet
 from finalcall.cli import main, replay, replay_pool
 from finalcall.cli.replay_live import PACE, play
+from finalcall.cli.tool_files import UNCHECKED
 from finalcall.preview import Preview
 from finalcall.terminal import TerminalBlocks
 from finalcall.testing import Recording
@@ -123,7 +124,7 @@ def test_a_dump_says_what_its_recording_says(tmp_path: Path) -> None:
     [
         (b"", "empty"),
         (b"# Notes\n\nNothing to see.\n", "no event of a known provider"),
-        (b'{"dialect": "anthropic"}\n', "no event after it"),
+        (b'{"dialect": "anthropic"}\n', "no whole event after it"),
         (b'{"dialect": "anthropic"}\n{"event": null, "data": {"hunter2": 1}}\n', "first event"),
         (b'{"dialect": "anthropic"}\n{"event": null, "data": 1}\n{"event": 1}\n', "event 2 lacks"),
         (b'{"dialect": "anthropic"}\n{"event": 7, "data": 1}\n', "event 1 lacks"),
@@ -237,6 +238,7 @@ def test_the_table_has_a_row_a_stream_and_totals(
         "4 files, 1 of them unreadable",
         "verdicts: 2 fail, 1 dispatch",
         "3 calls: 1 dispatchable, 1 truncated (token_ceiling), 1 abandoned (provider_error)",
+        UNCHECKED,
     ]
 
 

@@ -101,7 +101,7 @@ def test_the_help_shows_how(capsys: pytest.CaptureFixture[str]) -> None:
         ((RECORDING, "--fault", "stal"), "there is no fault 'stal'; did you mean stall?"),
         ((RECORDING, "--fault", "zzz"), "no fault 'zzz'; --list-faults names them"),
         ((RECORDING, "--fault", "repeated-id"), "'repeated-id' means nothing here: pieces of"),
-        ((str(Path(__file__)),), "is no recording; expected JSON lines, a header first, or a dump"),
+        ((str(Path(__file__)),), "is no recording; the content begins with no JSON object"),
         ((str(Path(__file__).parent),), "Is a directory"),
     ],
 )

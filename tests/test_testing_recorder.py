@@ -179,8 +179,9 @@ def test_every_event_has_its_time(tmp_path: Path) -> None:
             yield native
 
     list(record(stream(), path, clock=clock))
-    header, *events = lines(path)
+    header, *events, end = lines(path)
     assert [event["at"] for event in events] == [0.25, 0.5, 0.75]
+    assert end == {"ended": "clean", "at": 0.75}
     assert header.keys() == {"provider", "dialect", "date", "recorder"}
     assert header["recorder"].startswith("finalcall ")
 

@@ -106,7 +106,7 @@ def test_what_is_no_recording_is_refused(content: bytes) -> None:
 
 def test_an_event_that_lacks_a_key_is_refused() -> None:
     """The error says which event and which keys."""
-    with pytest.raises(ValueError, match="event 2 of the recording lacks a key; expected 'event'"):
+    with pytest.raises(ValueError, match="line 3: event 2 lacks its 'event' or its 'data'"):
         Recording.parse(b'{}\n{"event": null, "data": 1}\n{"data": 2}\n')
 
 

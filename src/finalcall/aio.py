@@ -138,6 +138,7 @@ class AsyncTurn(SettledTurn):
         if iteration is not None and not iteration.ag_running:
             await iteration.aclose()
         _settle_open(self._settler, self._clock, None)
+        self._reader.tell(self._settler)
         await self._reader.close()
 
     async def __aenter__(self) -> Self:
@@ -189,6 +190,7 @@ async def _events(
         _settle_open(settler, clock, error)
         raise
     finally:
+        reader.tell(settler)
         await reader.close()
     if raises and settler.error is not None:
         raise settler.error

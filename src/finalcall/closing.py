@@ -1,9 +1,21 @@
-"""Closes whatever a stream is, where it can be closed."""
+"""Closes whatever a stream is, where it can be closed; one that asks for it is told first."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import Any
+
+
+def tell_settled(stream: Any, settler: object) -> None:
+    """Tell a stream that its message has settled, where its class asks for that.
+
+    Args:
+        stream: Whatever the caller of a turn holds. A recorded one writes how its turn ended.
+        settler: What the turn knows.
+    """
+    told = getattr(type(stream), "finalcall_settled", None)
+    if told is not None:
+        told(stream, settler)
 
 
 def close_if_possible(stream: Any) -> None:

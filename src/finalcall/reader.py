@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final, Protocol, final
 
 from finalcall.clock import is_moved_by_hand, watch
+from finalcall.closing import tell_settled
 from finalcall.hooks import listen
 from finalcall.opening import Opening
 from finalcall.pacing import Pacing
@@ -274,6 +275,10 @@ class Reader:
             self._room = None
 
     # Closing
+
+    def tell(self, settler: object) -> None:
+        """Tell the stream, where it asks for that, that its message has settled."""
+        tell_settled(self._stream, settler)
 
     async def close(self) -> None:
         """End the task, the timer and the stream. May be called twice."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast, final
 
 from finalcall.checkpoints import checkpoint_of, provider_to_resume, replay
 from finalcall.clock import Clock, is_moved_by_hand, read
-from finalcall.closing import close_if_possible
+from finalcall.closing import close_if_possible, tell_settled
 from finalcall.ending import Ending, TurnVerdict
 from finalcall.errors import RefusedStream
 from finalcall.events import Anomaly, Event, ExternalCall
@@ -369,6 +369,7 @@ class Turn(SettledTurn):
         if self._closed:
             return
         self._closed = True
+        tell_settled(self._stream, self._settler)
         # A stream that cannot be closed is gone already; its error must not mask the caller's.
         with contextlib.suppress(Exception):
             if self._source is None:

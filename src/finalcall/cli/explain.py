@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from finalcall.cli.explaining import RULES, Explanation, Fact, explain, word
-from finalcall.cli.output import allow_any_text, coloured, counted, has_colours, width_of
-from finalcall.cli.tool_files import TOOLS_HELP, read_tools
+from finalcall.cli.output import CUT_FILE, allow_any_text, coloured, counted, has_colours, width_of
+from finalcall.cli.tool_files import TOOLS_HELP, UNCHECKED, read_tools
 from finalcall.observe.redaction import MASK, redact
 from finalcall.observe.settled import outcome_name, sensitive_paths
 from finalcall.outcomes import Dispatchable, Failed, Outcome, SchemaError
@@ -95,7 +95,8 @@ def run(options: argparse.Namespace) -> int:
         return 2
     settler = Settler(options.provider, tools=tools, idle_timeout=None)
     try:
-        explanations = explain(settler, read_stream(options.file))
+        stream = read_stream(options.file)
+        explanations = explain(settler, stream)
     except UnreadableRecording as error:
         sys.stderr.write(f"explain: {printable(options.file)}: {error}\n")
         return 1
@@ -111,6 +112,10 @@ def run(options: argparse.Namespace) -> int:
     colours = has_colours(sys.stdout, no_colour=options.no_color)
     width = width_of(sys.stdout)
     lines = [*_header(options.file, settler, chosen)]
+    if stream.is_cut:
+        lines.append(CUT_FILE)
+    if tools is None and any(isinstance(one.outcome, Dispatchable) for one in chosen):
+        lines.append(UNCHECKED)
     for one in chosen:
         lines += ["", coloured(_title(one.outcome), "bold", allowed=colours)]
         lines += _told(one, settler.tools, width, shown=options.show_arguments)

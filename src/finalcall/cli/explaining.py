@@ -76,6 +76,16 @@ OF_AN_INVALID_CALL: Final[Mapping[TurnVerdict, str]] = {
 }
 """What to do about an invalid call, by its turn's verdict."""
 
+ENDINGS: Final[Mapping[Cause, str]] = {
+    Cause.DISCONNECTED: "the connection broke",
+    Cause.IDLE: "nothing came for longer than the limit",
+    Cause.STALLED: "only keep-alives came for longer than the limit",
+    Cause.CANCELLED: "whoever read it left",
+    Cause.PROVIDER_ERROR: "the fault ended it",
+    Cause.MALFORMED: "the fault ended it",
+}
+"""How a message ended that has no end marker, by the cause; else its stream was over."""
+
 _LONGEST: Final = 60
 """Characters of a provider's word that are shown."""
 
@@ -260,7 +270,11 @@ class _Witness:
         """See the end, and what never came."""
         ending = settler.ending
         assert ending is not None
-        over = "the fault ended it" if ending.code else "the stream was over"
+        over = "the stream was over"
+        if ending.cause is not None:
+            over = ENDINGS.get(ending.cause, over)
+        if ending.exception is not None:
+            over += f" ({type(ending.exception).__name__})"
         how = "its end marker came" if ending.marker else over
         for story in self.stories.values():
             if not story.completed:

@@ -16,6 +16,9 @@ _CODES: Final[dict[Colour, str]] = {
     "red": "\x1b[31m",
     "yellow": "\x1b[33m",
 }
+CUT_FILE: Final = "the file's last line is cut, and left out"
+"""What is said of a recording whose writer died in the middle of a line."""
+
 _RESET: Final = "\x1b[0m"
 _CUT: Final = "…"
 

@@ -17,11 +17,12 @@ from typing import Final
 
 from finalcall.cli.explaining import word
 from finalcall.cli.gap_files import find
-from finalcall.cli.output import allow_any_text, has_colours, width_of
+from finalcall.cli.output import CUT_FILE, allow_any_text, has_colours, width_of
 from finalcall.cli.replay_pool import cores, replay_all
 from finalcall.cli.replay_table import Table, Totals
-from finalcall.cli.tool_files import TOOLS_HELP, read_tools
+from finalcall.cli.tool_files import TOOLS_HELP, UNCHECKED, read_tools
 from finalcall.errors import RefusedStream
+from finalcall.outcomes import Dispatchable
 from finalcall.providers import PROVIDERS
 from finalcall.settler import Settler
 from finalcall.testing.replaying import (
@@ -36,7 +37,8 @@ from finalcall.tools import ToolSet
 _EPILOG: Final = """\
 what a file may hold:
   A recording: JSON lines, a header first, then {"event": ..., "data": ...} for
-  each event, with "at" (seconds) where it says when the event arrived. Or the raw
+  each event, with "at" (seconds) where it says when the event arrived, and perhaps
+  {"ended": ...} for how the stream ended; without that it just ends. Or the raw
   bytes of a response: server-sent events, JSON lines, an AWS event stream.
   A directory stands for the *.jsonl files in it and below.
 
@@ -164,7 +166,8 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write("settles all files in one process\n")
         return 2
     if not options.json:
-        sys.stdout.write("\n" + "".join(f"{line}\n" for line in totals.lines()))
+        lines = [*totals.lines(), *([UNCHECKED] if tools is None and totals.dispatchable else [])]
+        sys.stdout.write("\n" + "".join(f"{line}\n" for line in lines))
     return 0 if totals.passed else 1
 
 
@@ -258,6 +261,10 @@ def _play(path: Path, tools: ToolSet | None, options: argparse.Namespace) -> int
     if ending is not None and ending.cause is not None:
         told.append(f"ended by: {ending.cause}")
     sys.stdout.write(", ".join(told) + "\n")
+    if stream.is_cut:
+        sys.stdout.write(CUT_FILE + "\n")
+    if tools is None and any(isinstance(one, Dispatchable) for one in settler.outcomes):
+        sys.stdout.write(UNCHECKED + "\n")
     return 0 if settler.verdict in PASSED else 1
 
 

@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 
 from finalcall.settler import Settler
 from finalcall.terminal import TerminalBlocks
-from finalcall.testing.replaying import EXPECTED, StoredStream, UnreadableRecording
+from finalcall.testing.recorded_lines import EXPECTED
+from finalcall.testing.replaying import StoredStream, UnreadableRecording, end_stream
 
 PACE: Final = 0.03
 """Seconds before each event of a stream without times: about as models write."""
@@ -39,16 +40,22 @@ def play(
         RefusedStream: Its calls are run by an SDK.
     """
     now = stream.begun
+
+    def wait_until(due: float) -> float:
+        before = now
+        while (alarm := settler.deadline(before)) < due and settler.ending is None:
+            sleep((alarm - before) / speed)
+            before = alarm
+            settler.tick(before)
+        sleep((due - before) / speed)
+        return due
+
     with screen:
         for number, native in enumerate(stream.natives):
-            due = now + PACE if stream.times is None else stream.times[number]
-            while (alarm := settler.deadline(now)) < due and settler.ending is None:
-                sleep((alarm - now) / speed)
-                now = alarm
-                settler.tick(now)
-            sleep((due - now) / speed)
-            now = due
+            now = wait_until(now + PACE if stream.times is None else stream.times[number])
             settler.feed(native, now)
-        settler.end(now=now)
+        if stream.over is not None and settler.ending is None:
+            wait_until(stream.over)
+        end_stream(settler, stream)
     if settler.provider is None:
         raise UnreadableRecording(f"it holds no event of a known provider; {EXPECTED}")

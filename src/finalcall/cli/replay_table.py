@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, final
 
-from finalcall.cli.output import Colour, coloured, counted, cut_end, cut_start
+from finalcall.cli.output import CUT_FILE, Colour, coloured, counted, cut_end, cut_start
 from finalcall.providers import PROVIDERS
 from finalcall.testing.replaying import ReplayedCall, ReplayedStream
 from finalcall.texts import printable
@@ -67,6 +67,8 @@ def outcomes_of(stream: ReplayedStream) -> str:
             f"{stream.external_calls} external" + (f" ({unknown} may have run)" if unknown else "")
         )
     parts += [f"odd: {name}" for name in stream.anomalies]
+    if stream.cut:
+        parts.append(CUT_FILE)
     return "; ".join(parts)
 
 
@@ -162,6 +164,11 @@ class Totals:
             self._verdicts[stream.verdict] += 1
         for call in stream.calls:
             self._calls[_summed(call)] += 1
+
+    @property
+    def dispatchable(self) -> int:
+        """How many calls may run."""
+        return self._calls["dispatchable"]
 
     def lines(self) -> Iterator[str]:
         """The lines below the table."""

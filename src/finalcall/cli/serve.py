@@ -8,9 +8,10 @@ import contextlib
 import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
-from finalcall.cli.output import counted
+from finalcall.cli.output import CUT_FILE, counted
 from finalcall.testing import (
     FAULTS,
     FaultServer,
@@ -19,6 +20,7 @@ from finalcall.testing import (
     Recording,
     Script,
 )
+from finalcall.testing.recorded_lines import CUT
 from finalcall.texts import printable
 
 _EPILOG: Final = """\
@@ -87,7 +89,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     with contextlib.ExitStack() as stack:
         try:
-            script = _script(options.recording, options.fault)
+            recording = _recording(options.recording, options.fault)
+            script = _script(recording, options.fault)
             server = stack.enter_context(FaultServer(_told(script), port=options.port))
         except OSError as error:
             sys.stderr.write(f"serve: {error.filename or options.port}: {error.strerror}\n")
@@ -96,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
             sys.stderr.write(f"serve: {error}\n")
             return 2
         faults = ", ".join(options.fault) or "no fault"
+        if recording.ended is not None and recording.ended.how == CUT:
+            faults += f"; {CUT_FILE}"
         _say(f"{server.base_url} serves {options.recording} with {faults}; Ctrl-C ends it")
         try:
             asyncio.run(_forever())
@@ -104,12 +109,12 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _script(path: str | None, names: Sequence[str]) -> Script:
-    """The faulty stream.
+def _recording(path: str | None, names: Sequence[str]) -> Recording:
+    """The recording, once it is known that there are such faults.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no recording, there is no such fault, or one means nothing for it.
+        ValueError: It is no recording, or there is no such fault.
     """
     if path is None:
         raise ValueError("no recording is named; expected a file, or --list-faults")
@@ -119,12 +124,18 @@ def _script(path: str | None, names: Sequence[str]) -> Script:
             hint = f"did you mean {' or '.join(close)}?" if close else "--list-faults names them"
             raise ValueError(f"there is no fault {name!r}; {hint}")
     try:
-        script = Recording.read(path).to_script()
-    except (AttributeError, TypeError, ValueError):
-        raise ValueError(
-            f"{path!r} is no recording; expected JSON lines, a header first, or a dump of "
-            "server-sent events"
-        ) from None
+        return Recording.parse(Path(path).read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path!r} is no recording; {error}") from None
+
+
+def _script(recording: Recording, names: Sequence[str]) -> Script:
+    """The faulty stream.
+
+    Raises:
+        ValueError: A fault means nothing for it.
+    """
+    script = recording.to_script()
     for name in names:
         try:
             script = FAULTS[name](script)

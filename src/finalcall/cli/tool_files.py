@@ -16,6 +16,11 @@ TOOLS_HELP: Final = (
 )
 """What every command says of its `--tools`."""
 
+UNCHECKED: Final = (
+    "arguments were not checked against schemas: pass the tools of the request with --tools FILE"
+)
+"""What a command says where a call may run and nobody gave it tools."""
+
 
 def read_tools(path: str | None) -> tuple[Any, ToolSet | None]:
     """Read such a file.

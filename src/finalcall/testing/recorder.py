@@ -1,7 +1,7 @@
 """Records a live stream as it is read: `record(stream, path)` in the place of the stream.
 
 Whatever reads it gets the same events at the same time, and the recording grows beside it, a line
-an event. `Recording.read` and `python -m finalcall gaps` read it.
+an event and one for how it ended. `Recording.read` and the commands read it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,15 @@ from typing import IO, Any, ClassVar, Final, TypeAlias, cast, final
 from weakref import WeakValueDictionary
 
 from finalcall.clock import Clock
+from finalcall.faults import cause_of
+from finalcall.outcomes import Cause
+from finalcall.settler import Settler
 from finalcall.testing.plain_events import dialect_of, plain_events
+from finalcall.testing.recorded_lines import CLEAN, LEFT, RecordedEnd
 from finalcall.testing.recordings import RecordedEvent
 from finalcall.testing.scrubbing import Scrubber
 from finalcall.tools import ToolSet
+from finalcall.turn import SettledTurn
 from finalcall.version import __version__
 from finalcall.wire.decoder import Decoder
 from finalcall.wire.undecodable import Undecodable
@@ -41,6 +46,12 @@ _FRAMINGS: Final[Mapping[bytes, str]] = {b"\0": "eventstream", b"{": "ndjson", b
 
 _BYTE_STREAMS: Final = frozenset({"aiter_bytes", "iter_bytes"})
 """Methods of HTTP responses that read their body."""
+
+_CLOSERS: Final = frozenset({"aclose", "close"})
+"""Methods by which a reader leaves a stream."""
+
+_OF_THE_TURN: Final = frozenset({Cause.CANCELLED, Cause.IDLE, Cause.STALLED})
+"""What a turn alone knows: the stream only sees that it is closed, or that its connection is."""
 
 Destination: TypeAlias = str | PathLike[str] | IO[str] | IO[bytes]
 """Where a recording goes: a path, or a file that is open for writing."""
@@ -72,7 +83,11 @@ class Recorder:
         self._framing: str | None = None
         self._decoder: Decoder | None = None
         self._early: list[tuple[Any, float]] | None = []
+        self._lines: list[int] = []  # how many were written up to each native event
+        self._end: RecordedEnd | None = None
+        self._settled = False
         self._failed = False
+        self._lock = threading.RLock()  # a stream is read in a thread, and its turn ends in another
 
     def take(self, native: Any) -> None:
         """Write a native event, or what a chunk of bytes completes.
@@ -85,20 +100,60 @@ class Recorder:
         else:
             self._guarded(self._take, native)
 
-    def end(self) -> None:
-        """The stream has ended properly: write what was waiting for more."""
-        self._guarded(self._end)
+    def end(self, error: BaseException | None = None) -> None:
+        """The stream is over: write what was waiting for more, and how it ended.
+
+        Args:
+            error: What it raised; `None` where it ended by itself.
+        """
+        if error is None:
+            self._guarded(self._flush)
+            how = CLEAN
+        else:
+            how = cause_of(error).value if isinstance(error, Exception) else LEFT
+        self._guarded(self._put_end, how, "" if error is None else type(error).__name__)
+
+    def leave(self) -> None:
+        """The reader has closed the stream. Does nothing where it was over, or never begun."""
+        if self._end is None and (self._early or self._lines):
+            self._guarded(self._put_end, LEFT)
+
+    def settled(self, turn: SettledTurn | Settler) -> None:
+        """The turn that read the stream is over: write what it alone knows of the end.
+
+        That is whether it met a limit on silence or was cancelled, and how many events it had
+        taken by then. The recording ends with this: what is still read is passed over.
+
+        Args:
+            turn: The turn, or the settler. Does nothing while it goes on, or the second time.
+        """
+        ending = turn.ending
+        if ending is None:
+            return
+        with self._lock:
+            if self._end is None or ending.cause in _OF_THE_TURN:
+                error = ending.exception
+                how = CLEAN if ending.cause is None else ending.cause.value
+                name = "" if error is None else type(error).__name__
+                self._guarded(self._put_end, how, name, turn.stats.events)
+            self._settled = True
 
     def _guarded(self, action: Callable[..., None], *arguments: Any) -> None:
         """A recording is beside the stream: whatever happens to it, the stream goes on."""
+        with self._lock:
+            if not self._settled:
+                self._try(action, *arguments)
+
+    def _try(self, action: Callable[..., None], *arguments: Any) -> None:
+        is_event = action in (self._take, self._take_bytes)
         if self._failed:
-            self.lost += len(arguments)
+            self.lost += is_event
             return
         try:
             action(*arguments)
         except Exception as error:
             self._failed = True
-            self.lost += len(arguments)
+            self.lost += is_event
             with contextlib.suppress(Exception):  # a handler may fail, too
                 _LOGGER.warning(
                     "a recording ends after %d events, as it could not be written (%s); the "
@@ -116,7 +171,8 @@ class Recorder:
             self._take(native)
 
     def _take(self, native: Any) -> None:
-        now = round(self._clock() - self._begun, 6)
+        self._end = None
+        now = self._now()
         if self._early is not None:
             self._dialect = self._dialect or dialect_of(native)
             self._early.append((native, now))
@@ -125,12 +181,25 @@ class Recorder:
             return
         self._put(native, now)
 
-    def _end(self) -> None:
+    def _now(self) -> float:
+        return round(self._clock() - self._begun, 6)
+
+    def _flush(self) -> None:
         natives = [] if self._decoder is None else self._decoder.end()
         for native in natives:
             if not isinstance(native, Undecodable):  # half an event is none that came
                 self._take(native)
+
+    def _put_end(self, how: str, exception: str = "", taken: int | None = None) -> None:
+        """Write how the stream ended, after all that came of it; once, unless more is known."""
         self._begin()
+        ahead = taken is not None and taken < len(self._lines)
+        events = (self._lines[taken - 1] if taken else 0) if ahead else None
+        end = RecordedEnd(how, exception, events, self._now())
+        before = self._end
+        if before is None or (how, exception, events) != (before.how, before.exception, None):
+            self._write(json.dumps(end.to_line()) + "\n")
+            self._end = end
 
     def _begin(self) -> None:
         """Write the header, and what came before anything told whose stream it is."""
@@ -158,6 +227,7 @@ class Recorder:
         for line in lines:
             self._write(line + "\n")
             self.events += 1
+        self._lines.append(self.events)
 
     def _scrub(self, event: RecordedEvent) -> RecordedEvent:
         return self._scrubber.scrub(event)
@@ -228,8 +298,9 @@ def record(
     """Record a stream while something else reads it.
 
     `Turn(record(stream, "turn.jsonl"), tools=TOOLS)` reads the stream as it would without. The
-    recording is JSON lines: a header, then each event with the seconds since this call. It grows
-    with the stream, each line whole, so that it can be read whatever ends the program.
+    recording is JSON lines: a header, then each event with the seconds since this call, then how
+    the stream ended: by itself, by an exception (the name of its type), or left by its reader. It
+    grows with the stream, each line whole, so that it can be read whatever ends the program.
 
     Headers of responses are never written. Values of names such as `api_key` and `authorization`
     are masked, and so are words that look like credentials, wherever their text is cut; signatures
@@ -252,7 +323,8 @@ def record(
 
     Returns:
         The stream, to be used in its place: whatever it has, this has. Only what iterates it, or
-        reads the bytes of a response, is recorded. Its `recorder` is a `Recorder`, which counts.
+        reads the bytes of a response, is recorded. Its `recorder` is a `Recorder`, which counts;
+        a turn tells it how it ended. A loop of your own does so with `recorder.settled(settler)`.
         It raises what the stream raises, and nothing of its own: where the recording cannot be
         written, it ends there, and a warning is logged once.
 
@@ -281,16 +353,25 @@ class _Recorded:
         object.__setattr__(self, "_finalcall_stream", stream)
         object.__setattr__(self, "recorder", recorder)
 
+    def finalcall_settled(self, turn: Settler) -> None:
+        """What a turn calls once it has settled, before it closes the stream."""
+        self.recorder.settled(turn)
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._finalcall_stream, name)
-        if name not in _BYTE_STREAMS:
+        if name not in _BYTE_STREAMS | _CLOSERS or not callable(value):
             return value
 
         @functools.wraps(value)
         def read(*arguments: Any, **options: Any) -> Any:
             return _wrap(value(*arguments, **options), self.recorder)
 
-        return read
+        @functools.wraps(value)
+        def close(*arguments: Any, **options: Any) -> Any:
+            self.recorder.leave()
+            return value(*arguments, **options)
+
+        return close if name in _CLOSERS else read
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._finalcall_stream, name, value)
@@ -343,6 +424,9 @@ def _next(self: Any) -> Any:
     except StopIteration:
         self.recorder.end()
         raise
+    except BaseException as error:
+        self.recorder.end(error)
+        raise
     self.recorder.take(native)
     return native
 
@@ -357,6 +441,9 @@ async def _anext(self: Any) -> Any:
     except StopAsyncIteration:
         self.recorder.end()
         raise
+    except BaseException as error:
+        self.recorder.end(error)
+        raise
     self.recorder.take(native)
     return native
 
@@ -366,6 +453,7 @@ def _enter(self: Any) -> Any:
 
 
 def _exit(self: Any, *raised: Any) -> Any:
+    self.recorder.leave()
     return self._finalcall_stream.__exit__(*raised)
 
 
@@ -374,6 +462,7 @@ async def _aenter(self: Any) -> Any:
 
 
 async def _aexit(self: Any, *raised: Any) -> Any:
+    self.recorder.leave()
     return await self._finalcall_stream.__aexit__(*raised)
 
 

@@ -1,7 +1,8 @@
 """Recorded streams: read from files, given back as native dicts or in the provider's wire format.
 
 A recording is JSON lines: first a header, an object of facts about the recording, then one line
-`{"event": name or null, "data": payload}` an event. A raw dump of server-sent events is one too.
+`{"event": name or null, "data": payload}` an event, and perhaps `{"ended": word}` for how it ended.
+A raw dump of server-sent events is one too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final
 
-from finalcall.testing.steps import SSE_CONTENT_TYPE, Script, Send
+from finalcall.outcomes import Cause
+from finalcall.testing.recorded_lines import RecordedEnd, RecordedLines, read_lines, sort_lines
+from finalcall.testing.steps import (
+    SSE_CONTENT_TYPE,
+    CloseAbruptly,
+    Pings,
+    Script,
+    Send,
+    Stall,
+    Step,
+)
 from finalcall.wire.natives import named_event
 from finalcall.wire.sse import SSESplitter, parse_event
 
@@ -39,6 +50,18 @@ CONTENT_TYPES: Final[Mapping[Framing, str]] = {
 }
 """The content type of each framing."""
 
+_PING_EVERY: Final = 1.0
+
+_LAST_STEPS: Final[Mapping[Cause, Step]] = {
+    Cause.DISCONNECTED: CloseAbruptly(),
+    Cause.PROVIDER_ERROR: CloseAbruptly(),
+    Cause.MALFORMED: CloseAbruptly(),
+    Cause.IDLE: Stall(),
+    Cause.STALLED: Pings(_PING_EVERY),
+}
+"""What a server does after the events, by what ended the stream; else the body ends properly, as
+nobody knows how one went on that its reader left."""
+
 
 @final
 class RecordedEvent(NamedTuple):
@@ -61,22 +84,28 @@ class Recording:
     Attributes:
         header: What is known about it; `dialect` and `framing` are read here.
         events: Its events, in order.
+        ended: How it ended; `None` where nobody knows.
     """
 
     header: Mapping[str, Any]
     events: tuple[RecordedEvent, ...]
+    ended: RecordedEnd | None = None
 
     @classmethod
     def read(cls, path: str | Path) -> Recording:
         """Read a recording, or a raw dump of server-sent events, from a file.
 
         Args:
-            path: The file.
+            path: The file. Where it ends in the middle of a line, as when its writer died, the
+                recording is what comes before that, and its `ended.how` is `"cut"`.
 
         Raises:
-            ValueError: The file is neither.
+            ValueError: The file is neither. The message says which line is broken.
         """
-        return cls.parse(Path(path).read_bytes())
+        try:
+            return cls.parse(Path(path).read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     @classmethod
     def parse(cls, content: bytes) -> Recording:
@@ -90,13 +119,11 @@ class Recording:
         """
         if not content.lstrip().startswith(b"{"):
             return cls({"framing": "sse"}, _read_dump(content))
-        header, *lines = [json.loads(line) for line in content.splitlines() if line.strip()]
-        for number, line in enumerate(lines, start=1):
-            if "event" not in line or "data" not in line:
-                raise ValueError(
-                    f"event {number} of the recording lacks a key; expected 'event' and 'data'"
-                )
-        return cls(header, tuple(RecordedEvent(line["event"], line["data"]) for line in lines))
+        (header, *lines), is_cut = read_lines(content)
+        events, ended = sort_lines(RecordedLines(lines, is_cut))
+        return cls(
+            header.fields, tuple(RecordedEvent(one["event"], one["data"]) for one in events), ended
+        )
 
     @property
     def framing(self) -> Framing:
@@ -129,14 +156,19 @@ class Recording:
         return b"".join(self.to_frames(framing))
 
     def to_script(self, framing: Framing | None = None) -> Script:
-        """The response as a script for `FaultServer`, one `Send` an event.
+        """The response as a script for `FaultServer`, one `Send` an event, which ends as it did.
 
         Args:
             framing: Another wire format than the provider's own.
         """
-        frames = self.to_frames(framing)
+        steps: list[Step] = [*map(Send, self.to_frames(framing))]
         content_type = CONTENT_TYPES[framing or self.framing]
-        return Script(tuple(map(Send, frames)), content_type, self.header.get("dialect"))
+        cause = None if self.ended is None else self.ended.cause
+        if cause is Cause.STALLED and content_type != SSE_CONTENT_TYPE:
+            cause = Cause.IDLE  # only server-sent events have a keep-alive that every client knows
+        if cause is not None and cause in _LAST_STEPS:
+            steps.append(_LAST_STEPS[cause])
+        return Script(tuple(steps), content_type, self.header.get("dialect"))
 
     def _is_keyed(self, event: RecordedEvent) -> bool:
         """Whether the client's dict has the event's name as its key, as boto3 gives it."""

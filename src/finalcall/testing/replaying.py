@@ -6,13 +6,11 @@ What it returns is small and plain, can be pickled, and holds no argument text. 
 from __future__ import annotations
 
 import contextlib
-import json
-import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Unpack, cast, final
+from typing import Any, Final, NamedTuple, Unpack, final
 
 from finalcall.ending import TurnVerdict
 from finalcall.errors import RefusedStream
@@ -23,6 +21,18 @@ from finalcall.outcomes import Cause, Failed, Outcome, Reason
 from finalcall.providers import UnrecognisedStream
 from finalcall.settler import Settler
 from finalcall.stop_reasons import StopReason
+from finalcall.testing.recorded_lines import (
+    CUT,
+    EXPECTED,
+    LEFT,
+    RecordedEnd,
+    RecordedLines,
+    is_end,
+    read_lines,
+    seconds,
+    sort_lines,
+    times_of,
+)
 from finalcall.testing.recordings import RecordedEvent, Recording
 from finalcall.tools import ToolsLike
 
@@ -34,13 +44,11 @@ __all__ = [
     "StoredStream",
     "Told",
     "UnreadableRecording",
+    "end_stream",
     "read_stream",
     "replay_file",
     "tell",
 ]
-
-EXPECTED: Final = "expected a recording (JSON lines, a header first) or a response's raw bytes"
-"""What every message about another file says."""
 
 PASSED: Final[frozenset[TurnVerdict]] = frozenset({"done", "dispatch", "resume"})
 """The verdicts of streams that came to a proper end, and of which every call may be run."""
@@ -57,15 +65,22 @@ class StoredStream:
     """A stream as a file holds it.
 
     Attributes:
-        natives: Its native events; of a raw dump its bytes, a line each.
+        natives: Its native events; of a raw dump its bytes, a line each. Those that were read ahead
+            of the turn when that ended are left out.
         times: When each event arrived, in seconds on any scale that never goes back; `None` where
             not every event says so, and for a raw dump.
         requested: When the request was made, on the same scale, or `None`.
+        ended: How it ended; `None` where nobody knows, as of a raw dump: then it just ends.
+        provider: Whose stream the file says it is, or `None`.
+        untimed: Why there are no times; `""` where there are.
     """
 
     natives: tuple[Any, ...]
     times: tuple[float, ...] | None = None
     requested: float | None = None
+    ended: RecordedEnd | None = None
+    provider: str | None = None
+    untimed: str = ""
 
     @property
     def begun(self) -> float:
@@ -73,6 +88,20 @@ class StoredStream:
         if self.requested is not None:
             return self.requested
         return self.times[0] if self.times else 0.0
+
+    @property
+    def over(self) -> float | None:
+        """When it ended, as far as that is known; `None` without times."""
+        if self.times is None:
+            return None
+        last = self.times[-1] if self.times else self.begun
+        at = None if self.ended is None else self.ended.at
+        return last if at is None else max(last, at)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its file ends in the middle of a line."""
+        return self.ended is not None and self.ended.how == CUT
 
 
 @final
@@ -118,6 +147,8 @@ class ReplayedStream:
         external_calls: How many calls somebody else ran, or began to run.
         unknown_external_calls: How many of these may have run: the stream ended before it said so.
         anomalies: The names of what was odd, each once.
+        cut: Whether the file ends in the middle of a line, as when its writer died. What comes
+            before that is settled as a stream that ended there.
     """
 
     file: str
@@ -132,6 +163,7 @@ class ReplayedStream:
     external_calls: int = 0
     unknown_external_calls: int = 0
     anomalies: tuple[str, ...] = ()
+    cut: bool = False
 
     @property
     def passed(self) -> bool:
@@ -181,14 +213,15 @@ def replay_file(
     options.setdefault("idle_timeout", None)
     settler = Settler(tools=tools, **options)
     try:
-        for _ in tell(settler, read_stream(path)):
+        stream = read_stream(path)
+        for _ in tell(settler, stream):
             pass
     except UnreadableRecording as error:
         return ReplayedStream(file=str(path), unreadable=str(error))
-    return _row(str(path), settler)
+    return _row(str(path), settler, cut=stream.is_cut)
 
 
-def _row(file: str, settler: Settler) -> ReplayedStream:
+def _row(file: str, settler: Settler, *, cut: bool) -> ReplayedStream:
     ending, external = settler.ending, settler.external_calls
     return ReplayedStream(
         file=file,
@@ -202,6 +235,7 @@ def _row(file: str, settler: Settler) -> ReplayedStream:
         external_calls=len(external),
         unknown_external_calls=sum(one.state is ExternalState.UNKNOWN for one in external),
         anomalies=tuple(dict.fromkeys(anomaly.name for anomaly in settler.anomalies)),
+        cut=cut,
     )
 
 
@@ -242,10 +276,34 @@ def tell(settler: Settler, stream: StoredStream) -> Iterator[Told]:
             settler.deadline(time)
         yield Told(settler.stats.events, at, events)
     with _unreadable():  # a dump may end in the middle of its first event
-        events = settler.end(now=None if stream.times is None else stream.times[-1])
+        events = end_stream(settler, stream)
+    if stream.over is not None:
+        at = stream.over - begun
     if settler.provider is None:
         raise UnreadableRecording(f"it holds no event of a known provider; {EXPECTED}")
     yield Told(settler.stats.events, at, events, ended=True)
+
+
+def end_stream(settler: Settler, stream: StoredStream) -> list[Event]:
+    """End a settler as the stream ended that it was fed.
+
+    Args:
+        settler: It.
+        stream: The stream.
+
+    Returns:
+        What the settler said.
+    """
+    end = stream.ended
+    # A message that was whole is left as a matter of course.
+    if end is None or (end.how == LEFT and settler.stop_reason is not None):
+        return settler.end(now=stream.over)
+    error = type(end.exception, (_RecordedError,), {})() if end.exception else None
+    return settler.end(end.cause, error, stream.over)
+
+
+class _RecordedError(ConnectionError):
+    """Stands for what the stream raised: of that the recording has the type's name alone."""
 
 
 @contextlib.contextmanager
@@ -268,66 +326,42 @@ def read_stream(path: str | Path) -> StoredStream:
         path: A recording, or a dump of a response's raw bytes in any framing.
 
     Raises:
-        UnreadableRecording: The file cannot be read, or is none of these.
+        UnreadableRecording: The file cannot be read, or is none of these. Of a line that is broken
+            the message says which; one that is cut at the file's end is left out instead.
     """
     try:
         return _stream(Path(path).read_bytes())
     except OSError as error:
         raise UnreadableRecording(error.strerror or type(error).__name__) from None
-    except RecursionError:
-        raise UnreadableRecording(f"JSON nested too deep; {EXPECTED}") from None
-    except UnicodeDecodeError:
-        raise UnreadableRecording(f"not UTF-8; {EXPECTED}") from None
-    except json.JSONDecodeError as error:
-        raise UnreadableRecording(f"no JSON at column {error.colno}; {EXPECTED}") from None
+    except ValueError as error:
+        raise UnreadableRecording(str(error)) from None
 
 
 def _stream(content: bytes) -> StoredStream:
     if not content.strip():
         raise UnreadableRecording(f"empty; {EXPECTED}")
     if not content.lstrip().startswith(b"{"):
-        return StoredStream(tuple(content.splitlines(keepends=True)))
-    header, *lines = _objects(content)
-    if lines and not any("data" in line for line in lines):
-        return StoredStream(tuple(content.splitlines(keepends=True)))  # JSON lines off the wire
-    if not lines:
-        raise UnreadableRecording("a header, and no event after it")
-    for number, line in enumerate(lines, start=1):
-        if "data" not in line or not isinstance(line.get("event", 0), str | None):
-            raise UnreadableRecording(f"event {number} lacks its 'event' or its 'data'")
-    events = tuple(RecordedEvent(line["event"], line["data"]) for line in lines)
-    natives = tuple(Recording(header, events).to_dicts())
-    times, requested = _times(lines), _seconds(header.get("at"))
-    if times is None or (requested is not None and requested > times[0]):
-        requested = None
-    return StoredStream(natives, times, requested)
+        return _raw(content)
+    (header, *lines), is_cut = read_lines(content)
+    if lines and not any("data" in line.fields or is_end(line.fields) for line in lines):
+        return _raw(content)  # JSON lines off the wire
+    events, ended = sort_lines(RecordedLines(lines, is_cut))
+    if not events:
+        raise UnreadableRecording(f"a header, and no whole event after it; {EXPECTED}")
+    if ended is not None and ended.events is not None:
+        events = events[: ended.events]
+    named = tuple(RecordedEvent(event["event"], event["data"]) for event in events)
+    natives = tuple(Recording(header.fields, named).to_dicts())
+    provider = header.fields.get("provider")
+    stream = StoredStream(
+        natives, ended=ended, provider=provider if isinstance(provider, str) else None
+    )
+    times = times_of(header.fields, events)
+    if isinstance(times, str):
+        return replace(stream, untimed=times)
+    return replace(stream, times=times, requested=seconds(header.fields.get("at")))
 
 
-def _objects(content: bytes) -> list[dict[str, Any]]:
-    objects: list[dict[str, Any]] = []
-    for text in filter(bytes.strip, content.splitlines()):
-        line = json.loads(text)
-        if not isinstance(line, dict):
-            raise UnreadableRecording(f"line {len(objects) + 1} is no JSON object; {EXPECTED}")
-        objects.append(cast("dict[str, Any]", line))
-    return objects
-
-
-def _times(lines: Sequence[Mapping[str, Any]]) -> tuple[float, ...] | None:
-    times: list[float] = []
-    for line in lines:
-        time = _seconds(line.get("at"))
-        if time is None or (times and time < times[-1]):
-            return None
-        times.append(time)
-    return tuple(times)
-
-
-def _seconds(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        seconds = float(value)
-    except OverflowError:
-        return None
-    return seconds if math.isfinite(seconds) else None
+def _raw(content: bytes) -> StoredStream:
+    lines = tuple(content.splitlines(keepends=True))
+    return StoredStream(lines, untimed="a response's raw bytes carry no times")
