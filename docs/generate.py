@@ -28,6 +28,7 @@ from finalcall.providers import PROVIDERS
 from finalcall.retry import CHANGES
 from finalcall.stop_reasons import CAUSES, Verdict
 from finalcall.testing import FAULTS
+from finalcall.testing.faults import table as fault_table
 from finalcall.texts import ENGLISH
 
 DOCS: Final = Path(__file__).parent
@@ -106,12 +107,25 @@ def advice() -> str:
     )
 
 
+def makers() -> dict[str, str]:
+    """How each fault of the test kit is made, by its name: as its table has it."""
+    module = ast.parse(Path(fault_table.__file__).read_text(encoding="utf-8"))
+    return {
+        ast.literal_eval(name): ast.unparse(made)
+        for node in module.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict)
+        for name, made in zip(node.value.keys, node.value.values, strict=True)
+        if name is not None
+    }
+
+
 def faults() -> str:
     """Every fault of the test kit by its name."""
+    made = makers()
     return table(
-        ["name", "what goes wrong", "some call may run"],
+        ["name", "made by", "what goes wrong", "some call may run"],
         (
-            [f"`{name}`", fault.summary, "yes" if fault.lets_run else "no"]
+            [f"`{name}`", f"`{made[name]}`", fault.summary, "yes" if fault.lets_run else "no"]
             for name, fault in FAULTS.items()
         ),
     )

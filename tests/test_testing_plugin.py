@@ -245,7 +245,16 @@ def test_agent(fault_server, script, fault):
 @pytest.mark.parametrize(
     ("test", "sentence"),
     [
-        ('@pytest.mark.finalcall_faults("stal")\ndef test_agent(fault): ...', "*with 'stal'; the*"),
+        *(
+            (f"@pytest.mark.finalcall_faults({given})\ndef test_agent(fault): ...", sentence)
+            for given, sentence in [
+                ("'stal'", "*with 'stal', which is no fault; did you mean 'stall'?"),
+                ("leave_out=['x']", "*with 'x', which is no fault; the faults are cut-at-byte, *"),
+                ("leave_out='stall'", "*with leave_out= of type str; expected a list of names*"),
+                ("leave_out=3", "*with leave_out= of type int; expected a list of names*"),
+                ("['stall']", "*with a name of type list; expected strings*"),
+            ]
+        ),
         ("@pytest.mark.finalcall_faults()\ndef test_agent(): ...", "*ask for the fixture*"),
         (
             "@pytest.mark.finalcall_faults(withn=1)\ndef test_agent(fault): ...",
@@ -275,6 +284,7 @@ def test_a_wrong_mark_says_what_is_wrong(
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert result.ret in {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED}
     (result.stderr if "ERROR" in result.stderr.str() else result.stdout).fnmatch_lines([sentence])
+    assert "site-packages" not in result.stdout.str()  # no trace through pytest itself
 
 
 def test_the_fixtures_work_without_a_mark(pytester: pytest.Pytester) -> None:

@@ -6,8 +6,9 @@ It shows and never decides: no call runs, waits or fails because of what stands 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Self, final
+from typing import Self, final
 
+from finalcall.attempts import AttemptStarted, expect_shown
 from finalcall.block_states import (
     EXTERNAL_INPUTS,
     SIBLING,
@@ -32,9 +33,6 @@ from finalcall.listeners import WARNING, log
 from finalcall.outcomes import Cause, Outcome, SchemaError
 from finalcall.texts import Texts, complete, quiet_line
 from finalcall.tools import ToolSet, ToolsLike
-
-if TYPE_CHECKING:
-    from finalcall.correction import AttemptStarted
 
 __all__ = ["BlockField", "BlockState", "Blocks", "CallBlock"]
 
@@ -102,7 +100,11 @@ class Blocks:
 
         Args:
             event: Whatever the turn or the run yields.
+
+        Raises:
+            TypeError: It is something else. Nothing was changed.
         """
+        expect_shown(event)
         waited, self.quiet = self.quiet, None
         match event:
             case ArgumentsDelta(call) | ArgumentsRestated(call):
@@ -118,7 +120,7 @@ class Blocks:
             case StreamQuiet(seconds):
                 self.quiet = seconds
                 self._changed(None)
-            case _ if not isinstance(event, Event):
+            case AttemptStarted():
                 self._begin(event)
             case _:
                 if waited is not None:

@@ -105,6 +105,15 @@ def log(
 
 _LISTENERS: Final[list[Listener]] = []
 
+MOMENTS: Final = (
+    "turn_begun",
+    "call_announced",
+    "call_settled",
+    "turn_ended",
+    "correction_settled",
+)
+"""The methods of an observer, which this module does not load."""
+
 
 def listeners() -> tuple[Listener, ...]:
     """Whoever observes the turns that begin now."""
@@ -118,9 +127,28 @@ def add(observer: Observer) -> None:
         observer: Is told in the thread that drives the turn, in the order in which the observers
             were added. One that was added already is not added again. What it raises is counted
             (`failures()`) and warned of once; it breaks no turn, and the observer is told on.
+
+    Raises:
+        TypeError: It is a class, or lacks one of an observer's methods.
     """
+    _refuse_stranger(observer)
     if all(known.observer is not observer for known in listeners()):
         _LISTENERS.append(Listener(observer))
+
+
+def _refuse_stranger(observer: object) -> None:
+    if isinstance(observer, type):
+        raise TypeError(
+            f"the observer is the class {observer.__name__}; expected an object of it: "
+            f"add({observer.__name__}(...))"
+        )
+    missing = [name for name in MOMENTS if not callable(getattr(observer, name, None))]
+    if missing:
+        raise TypeError(
+            f"the observer is of type {type(observer).__name__}, which lacks "
+            f"{', '.join(missing)}; expected one that has every moment's method: derive it from "
+            "finalcall.observe.Observer, which has them all"
+        )
 
 
 def remove(observer: Observer) -> None:

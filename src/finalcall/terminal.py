@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Mapping
+from types import NoneType
 from typing import Final, Self, final
 
 try:
@@ -24,6 +25,7 @@ except ImportError as _missing:
 from finalcall.block_states import BlockState
 from finalcall.blocks import Blocks
 from finalcall.call_block import BlockField, CallBlock
+from finalcall.narrow import expect
 from finalcall.texts import printable
 
 __all__ = ["TerminalBlocks"]
@@ -76,10 +78,18 @@ class TerminalBlocks:
         blocks: What is shown.
 
     Raises:
+        TypeError: `blocks` or `console` is something else.
         OSError: On entering, where nothing can be written to the console.
     """
 
     def __init__(self, blocks: Blocks, *, console: Console | None = None) -> None:
+        expect(blocks, Blocks, "what to show", "Blocks, as Blocks(tools=...)")
+        expect(
+            console,
+            (Console, NoneType),
+            "console=",
+            "a rich.console.Console: of a file, Console(file=...)",
+        )
         self.blocks: Final = blocks
         self._console = Console() if console is None else console
         self._live: Live | None = None

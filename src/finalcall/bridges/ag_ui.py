@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any, final
+from typing import Any, Final, final
 
 from finalcall.block_states import BlockState, Why
 from finalcall.bridges.bridge import FAILURES, Bridge, Part, SensitiveChoice
 from finalcall.bridges.told import ToldCall
 from finalcall.events import ReasoningDelta, TextDelta
+from finalcall.narrow import expect
 from finalcall.outcomes import Cause
 from finalcall.results import as_result
 from finalcall.settler import Settler
 from finalcall.texts import Texts
 from finalcall.tools import ToolsLike
 from finalcall.turn import SettledTurn
+
+_EXPECTED_ID: Final = "a string, as the front end's request has it"
 
 
 @final
@@ -35,6 +38,7 @@ class AGUI(Bridge):
         sensitive: See `Bridge`.
 
     Raises:
+        TypeError: An id is no string; or see `Bridge`.
         ValueError: See `Bridge`.
     """
 
@@ -49,6 +53,8 @@ class AGUI(Bridge):
     ) -> None:
         super().__init__(tools=tools, texts=texts, sensitive=sensitive)
         self._run = {"threadId": thread_id, "runId": run_id}
+        expect(thread_id, str, "thread_id=", _EXPECTED_ID)
+        expect(run_id, str, "run_id=", _EXPECTED_ID)
         self._message_id = ""
 
     def _opening(self) -> list[Part]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
+from finalcall.attempts import AttemptStarted, expect_shown
 from finalcall.block_states import (
     BLOCK_TRANSITIONS,
     EXTERNAL_INPUTS,
@@ -36,6 +37,7 @@ from finalcall.events import (
     ReasoningDelta,
     TextDelta,
 )
+from finalcall.narrow import described, expect
 from finalcall.observe.redaction import redact
 from finalcall.outcomes import Cause, Dispatchable, Outcome
 from finalcall.results import ToolResult, as_result
@@ -43,9 +45,6 @@ from finalcall.settler import Settler
 from finalcall.texts import UNNAMED, Texts, complete, line
 from finalcall.tools import ToolSet, ToolsLike
 from finalcall.turn import SettledTurn
-
-if TYPE_CHECKING:
-    from finalcall.correction import AttemptStarted
 
 Part: TypeAlias = dict[str, Any]
 """One part of a front end's stream, which `json.dumps` takes."""
@@ -83,7 +82,9 @@ class Bridge(ABC):
             run such tools themselves.
 
     Raises:
-        ValueError: A text is for nothing that is ever told, or a tool's schema is bad.
+        TypeError: `sensitive` is no string.
+        ValueError: It is neither of the two; a text is for nothing that is ever told; or a tool's
+            schema is bad.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Bridge(ABC):
         texts: Texts | None = None,
         sensitive: SensitiveChoice = "mask",
     ) -> None:
+        _check_choice(sensitive)
         self._tools = ToolSet.of(tools)
         self._texts = complete(texts or {})
         self._sensitive: SensitiveChoice = sensitive
@@ -116,7 +118,11 @@ class Bridge(ABC):
 
         Returns:
             The parts to send, in order; often none. None at all after the end.
+
+        Raises:
+            TypeError: It is something else. Nothing was told.
         """
+        expect_shown(event)
         if self._over:
             return []
         return [*self._begin(), *self._tell(event)]
@@ -131,8 +137,13 @@ class Bridge(ABC):
 
         Raises:
             ValueError: The front end was not told that the call may run, or knows its result.
-            TypeError: The value is nothing JSON can hold.
+            TypeError: The call is no `Dispatchable`, or the value is nothing JSON can hold.
         """
+        if not isinstance(cast("object", outcome), Dispatchable):
+            raise TypeError(
+                f"the call of a result is {described(outcome)}; expected a Dispatchable of "
+                "turn.outcomes, and then what its tool gave"
+            )
         told = self._current.get(outcome.key)
         if told is None or not told.answerable or self._over:
             raise ValueError(
@@ -152,7 +163,16 @@ class Bridge(ABC):
 
         Args:
             turn: The last turn, which says how it ended. One that has not ended is cancelled.
+
+        Raises:
+            TypeError: It is something else. Nothing was told.
         """
+        expect(
+            turn,
+            (SettledTurn, Settler),
+            "the last turn",
+            "a Turn, an AsyncTurn or a Settler (of a run, run.result.turn)",
+        )
         if self._over:
             return []
         parts = [*self._begin(), *self._hush()]
@@ -195,7 +215,7 @@ class Bridge(ABC):
                 return self._follow(external)
             case MessageStopped():
                 return self._pause()
-            case _ if not isinstance(event, Event):
+            case AttemptStarted():
                 return [*self._pause(), *self._retract()]
             case _:
                 return []
@@ -392,3 +412,17 @@ class Bridge(ABC):
     @abstractmethod
     def _closing(self, turn: SettledTurn | Settler) -> list[Part]:
         """The response is over."""
+
+
+def _check_choice(sensitive: object) -> None:
+    choices = get_args(SensitiveChoice)
+    expected = " or ".join(map(repr, choices))
+    expect(
+        sensitive,
+        str,
+        "sensitive=",
+        f"{expected}; which arguments are sensitive is said where the tools are, as in "
+        "ToolSet(tools, display={name: Display(sensitive=...)})",
+    )
+    if sensitive not in choices:
+        raise ValueError(f"sensitive={sensitive!r}; expected {expected}")

@@ -1,5 +1,6 @@
 """Asking a model again: for a call that was wrong, a message that was cut, one that died."""
 
+from finalcall.attempts import AttemptStarted
 from finalcall.correction.budget import Corrections, Spent
 from finalcall.correction.ledger import AlreadyDispatched, Entry, Ledger, MemoryLedger
 from finalcall.correction.options import DispatchFunction, Request, RunOptions
@@ -7,7 +8,6 @@ from finalcall.correction.policies import Abandoned, Truncated, larger_budget, s
 from finalcall.correction.result import RunEnding, RunResult
 from finalcall.correction.runs import (
     AsyncTurnRun,
-    AttemptStarted,
     TurnRun,
     arun_turn,
     run_turn,

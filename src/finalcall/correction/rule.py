@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
+from finalcall.attempts import Why
 from finalcall.clock import Clock
 from finalcall.correction.budget import Corrections
 from finalcall.correction.ledger import AlreadyDispatched, Ledger, noted, recalled
@@ -50,9 +51,6 @@ _UNSENDABLE: Final = ToolResult(
 
 _Place: TypeAlias = tuple[str, str, int]
 """Where a ledger keeps a call: the run key, the fingerprint, and the occurrence."""
-
-Why: TypeAlias = Literal["first", "correction", "larger budget", "same request", "resume"]
-"""Why a message of the model is asked for."""
 
 
 @final

@@ -6,11 +6,11 @@ import contextlib
 import inspect
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from types import AsyncGeneratorType, TracebackType
 from typing import Any, Literal, Self, TypeAlias, Unpack, cast, final
 
 from finalcall.aio import AsyncTurn
+from finalcall.attempts import AttemptStarted
 from finalcall.correction.budget import Corrections
 from finalcall.correction.ledger import AlreadyDispatched
 from finalcall.correction.observed import observed
@@ -23,7 +23,7 @@ from finalcall.correction.options import (
     set_up,
 )
 from finalcall.correction.result import RunResult
-from finalcall.correction.rule import Ask, Dispatch, Progress, Step, Why, rule
+from finalcall.correction.rule import Ask, Dispatch, Progress, Step, rule
 from finalcall.events import Event
 from finalcall.outcomes import Dispatchable
 from finalcall.results import ToolResult
@@ -31,21 +31,6 @@ from finalcall.tools import ToolsLike
 from finalcall.turn import SettledTurn, Turn
 
 _Phase: TypeAlias = Literal["new", "under way", "left", "over"]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class AttemptStarted:
-    """A message of the model is asked for. Comes before its events.
-
-    Attributes:
-        number: From 1.
-        why: `"first"`, `"correction"`, `"larger budget"`, `"same request"` or `"resume"`. After a
-            correction, the blocks of the calls that were invalid wait for their corrected ones.
-    """
-
-    number: int
-    why: Why
 
 
 class _Run:

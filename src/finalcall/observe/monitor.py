@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, cast, final
 
 from finalcall.clock import Clock
+from finalcall.narrow import described, expect
 from finalcall.observe.observer import Observer
 from finalcall.observe.settled import SettledCall
 from finalcall.outcomes import Cause
@@ -124,6 +125,7 @@ class Monitor(Observer):
         clock: Seconds on a scale that never goes back.
 
     Raises:
+        TypeError: `bands` is no mapping of pairs of numbers, or something else is of a wrong type.
         ValueError: A band is none, or `window` or `minimum` is not above 0.
     """
 
@@ -136,17 +138,15 @@ class Monitor(Observer):
         minimum: int = 50,
         clock: Clock = time.monotonic,
     ) -> None:
-        for name, band in bands.items():
-            if name not in RATIOS:
-                raise ValueError(f"there is no ratio {name!r}; expected {' or '.join(RATIOS)}")
-            if not 0 <= band[0] <= band[1] <= 1:
-                raise ValueError(
-                    f"the band of {name} is {band!r}; expected the lowest and the highest share "
-                    "that are no news, from 0 to 1"
-                )
+        self._bands = _checked(bands)
+        if not callable(on_change):
+            raise TypeError(
+                f"on_change= is {described(on_change)}; expected a function that takes a Change"
+            )
+        expect(window, (int, float), "window=", "a number of seconds")
+        expect(minimum, (int, float), "minimum=", "a number of calls")
         if not (window > 0 and minimum > 0):
             raise ValueError(f"window={window!r}, minimum={minimum!r}; expected numbers above 0")
-        self._bands = dict(bands)
         self._on_change = on_change
         self._slice = window / _SLICES
         self._minimum = minimum
@@ -241,6 +241,29 @@ class Monitor(Observer):
                 first = first or error
         if first is not None:
             raise first
+
+
+def _checked(bands: object) -> dict[Ratio, tuple[float, float]]:
+    """The bands as they were given, once each is the pair of shares that it must be."""
+    expect(bands, Mapping, "bands=", "a band for each ratio, as {'truncated': (0.0, 0.02)}")
+    found: dict[Ratio, tuple[float, float]] = {}
+    for name, band in cast("Mapping[Any, Any]", bands).items():
+        if name not in RATIOS:
+            raise ValueError(f"there is no ratio {name!r}; expected {' or '.join(RATIOS)}")
+        match band:
+            case [int() | float() as lowest, int() | float() as highest]:
+                found[name] = (lowest, highest)
+            case _:
+                raise TypeError(
+                    f"the band of {name} is {described(band)}; expected a pair of numbers, the "
+                    "lowest and the highest share that are no news, as (0.0, 0.02)"
+                )
+        if not 0 <= lowest <= highest <= 1:
+            raise ValueError(
+                f"the band of {name} is {found[name]!r}; expected the lowest share that is no "
+                "news, then the highest, both from 0 to 1"
+            )
+    return found
 
 
 def _clearly_inside(band: tuple[float, float]) -> tuple[float, float]:

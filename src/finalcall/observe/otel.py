@@ -10,7 +10,13 @@ from collections.abc import Mapping
 from typing import Final, final
 from weakref import WeakKeyDictionary, finalize
 
-from opentelemetry import metrics, trace
+try:
+    from opentelemetry import metrics, trace
+except ModuleNotFoundError as _missing:
+    raise ImportError(
+        "finalcall.observe.otel needs the package 'opentelemetry', which is not installed: "
+        "pip install 'finalcall[otel]'"
+    ) from _missing
 
 from finalcall.ending import Ending
 from finalcall.events import Call

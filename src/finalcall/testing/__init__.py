@@ -1,5 +1,6 @@
 """The test kit: models' replies, recordings, faults, and a loopback server for real clients."""
 
+from finalcall.testing.answers import Answer
 from finalcall.testing.assertions import assert_settled
 from finalcall.testing.cancelling import acancel_after, cancel_after
 from finalcall.testing.fake_clock import FakeClock
@@ -33,13 +34,14 @@ from finalcall.testing.faults import (
 )
 from finalcall.testing.faulty_streams import Announced, FaultyStream
 from finalcall.testing.outcomes import dispatchable, schema_error
+from finalcall.testing.recorded_lines import RecordedEnd
 from finalcall.testing.recorder import Destination, Recorder, record
 from finalcall.testing.recordings import Framing, RecordedEvent, Recording
 from finalcall.testing.replies import Reply
 from finalcall.testing.reply_parts import Call, Part, Text, Thinking, Tokens
 from finalcall.testing.routes import RecordedRequest
 from finalcall.testing.scripted_model import ModelOptions, ModelRequest, ScriptedModel
-from finalcall.testing.server import Answer, FaultServer
+from finalcall.testing.server import FaultServer
 from finalcall.testing.steps import (
     Close,
     CloseAbruptly,
@@ -79,6 +81,7 @@ __all__ = [
     "Part",
     "Pause",
     "Pings",
+    "RecordedEnd",
     "RecordedEvent",
     "RecordedRequest",
     "Recorder",

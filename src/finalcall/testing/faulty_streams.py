@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, cast, final
 
+from finalcall.narrow import expect
 from finalcall.settler import Settler
+from finalcall.testing.faults.checking import checked_faults
 from finalcall.testing.replies import Reply
 from finalcall.testing.steps import (
     Close,
@@ -68,10 +70,15 @@ class FaultyStream:
             provider: Whose stream it becomes.
             reply: The reply.
             faults: Applied in order; one that means nothing for the reply is left out.
+
+        Raises:
+            TypeError: Something in `faults` is no `Fault`.
+            ValueError: There is no such provider.
         """
         script = reply.to_recording(provider).to_script()
         applied: list[Fault] = []
-        for fault in faults:
+        for fault in cast("tuple[Fault, ...]", checked_faults(faults)):
+            expect(fault, Fault, "a fault of a stream", "a Fault, which says what it spoils")
             try:
                 script = fault(script)
             except NotApplicable:

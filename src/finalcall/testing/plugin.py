@@ -12,10 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final, Protocol
 
-import pytest
+try:
+    import pytest
+except ModuleNotFoundError as _missing:
+    raise ImportError(
+        "finalcall.testing.plugin needs the package 'pytest', which is not installed: "
+        "pip install 'finalcall[testing]'"
+    ) from _missing
 
+from finalcall.narrow import described
 from finalcall.testing.fake_clock import FakeClock
 from finalcall.testing.faults import FAULTS
+from finalcall.testing.faults.checking import checked_faults, fault_named, known_faults
 from finalcall.testing.replies import Reply
 from finalcall.testing.server import FaultServer
 from finalcall.testing.steps import Fault, NotApplicable, Script
@@ -71,7 +79,7 @@ def fault(request: pytest.FixtureRequest) -> Fault | None:
     `fault.lets_run` says whether any call of the message may run.
     """
     name: str = getattr(request, "param", NO_FAULT)
-    return None if name == NO_FAULT else FAULTS[name]
+    return None if name == NO_FAULT else fault_named(name)
 
 
 @pytest.fixture
@@ -86,7 +94,7 @@ def fault_server(request: pytest.FixtureRequest, fault: Fault | None) -> Iterato
     servers: list[FaultServer] = []
 
     def start(replies: Any, *, faults: Any = ()) -> FaultServer:
-        edits = [*faults, *([] if fault is None else [_noting(item, fault)])]
+        edits = [*checked_faults(faults), *([] if fault is None else [_noting(item, fault)])]
         server = FaultServer(replies, faults=edits)
         server.__enter__()
         servers.append(server)
@@ -164,10 +172,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a marked test once a fault."""
-    marker = metafunc.definition.get_closest_marker(MARK)
-    if marker is not None and "fault" in metafunc.fixturenames:
-        metafunc.parametrize("fault", _names(metafunc.definition.nodeid, marker), indirect=True)
+    """Run a marked test once a fault, and refuse a mark whose arguments are wrong."""
+    test = metafunc.definition
+    marker = test.get_closest_marker(MARK)
+    if marker is None:
+        return
+    wrong = _wrong_with(marker)
+    if wrong is not None:
+        # While tests are collected, pytest shows this one as a sentence, and any other as a trace.
+        raise pytest.Collector.CollectError(f"{test.nodeid} is marked {MARK} with {wrong}")
+    if "fault" in metafunc.fixturenames:
+        left_out = marker.kwargs.get("leave_out", ())
+        names = [name for name in marker.args or FAULTS if name not in left_out]
+        metafunc.parametrize("fault", [NO_FAULT, *names], indirect=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -194,27 +211,23 @@ def _fault_of(item: pytest.Item) -> str | None:
     return None if call is None else call.params.get("fault")
 
 
-def _names(test: str, marker: pytest.Mark) -> list[str]:
+def _wrong_with(marker: pytest.Mark) -> str | None:
+    """What is wrong with the arguments of a mark, and what was expected."""
     leave_out = marker.kwargs.get("leave_out", ())
-    unknown = [name for name in (*marker.args, *leave_out) if name not in FAULTS]
-    if unknown:
-        raise pytest.UsageError(
-            f"{test} is marked {MARK} with {', '.join(map(repr, unknown))}; "
-            f"the faults are {', '.join(FAULTS)}"
-        )
+    if isinstance(leave_out, str) or not hasattr(leave_out, "__iter__"):
+        return f"leave_out= {described(leave_out)}; expected a list of names, as ['stall']"
+    for name in (*marker.args, *leave_out):
+        if not isinstance(name, str):
+            return f"a name {described(name)}; expected strings, as {MARK}('stall', 'ceiling')"
+        if name not in FAULTS:
+            return f"{name!r}, which is no fault; {known_faults(name)}"
     surplus = marker.kwargs.keys() - {"leave_out", "within"}
     if surplus:
-        raise pytest.UsageError(
-            f"{test} is marked {MARK} with {', '.join(sorted(surplus))}; "
-            "expected leave_out= or within="
-        )
+        return f"{', '.join(sorted(surplus))}; expected leave_out= or within="
     within = marker.kwargs.get("within", _WITHIN)
     if not isinstance(within, int | float) or not 0 < within < math.inf:
-        raise pytest.UsageError(
-            f"{test} is marked {MARK} with within={within!r}; "
-            "expected a number of seconds that is greater than 0"
-        )
-    return [NO_FAULT, *(name for name in marker.args or FAULTS if name not in leave_out)]
+        return f"within={within!r}; expected a number of seconds that is greater than 0"
+    return None
 
 
 # What is reported

@@ -10,17 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, final
 
-from finalcall.testing.recordings import Recording
+from finalcall.testing.answers import Answer, checked_answer, checked_answers
 from finalcall.testing.rendering.words import can_pause
 from finalcall.testing.replies import Arguments, Reply
 from finalcall.testing.steps import Close, CloseAbruptly, KeepOpen, Reset, Script, Send
 
 Form: TypeAlias = Literal["dicts", "bytes", "objects"]
 """What a stream is made of: native dicts, the body's bytes, or the SDK's own objects."""
-
-ScriptedReply: TypeAlias = Reply | Recording | Script
-"""What a model answers with. A script is played as bytes, and raises where it loses the
-connection."""
 
 
 @final
@@ -37,7 +33,7 @@ class ModelRequest:
     parameters: Mapping[str, Any]
 
 
-Rule: TypeAlias = Callable[[ModelRequest], ScriptedReply]
+Rule: TypeAlias = Callable[[ModelRequest], Answer]
 """What a model answers a request with."""
 
 Wrong: TypeAlias = Arguments | Callable[[int], Arguments]
@@ -65,19 +61,26 @@ class ScriptedModel:
     and changes nothing. The stream is a synchronous one, which asynchronous turns take too.
 
     Args:
-        replies: One reply for every request; a list with one for each, in order; or a function of
-            the request.
+        replies: One reply, recording or script for every request; a list with one for each, in
+            order; or a function of the request. A script is played as bytes, and raises where it
+            loses the connection.
         options: See `ModelOptions`.
+
+    Raises:
+        TypeError: Something in `replies` is no answer.
     """
 
     def __init__(
         self,
-        replies: ScriptedReply | Sequence[ScriptedReply] | Rule,
+        replies: Answer | Sequence[Answer] | Rule,
         **options: Unpack[ModelOptions],
     ) -> None:
         self._provider = options.get("provider", "anthropic")
         self._form: Form = options.get("form", "dicts")
-        self._rule = replies if callable(replies) else self._in_order(replies)
+        if callable(replies) and not isinstance(replies, type):
+            self._rule = replies
+        else:
+            self._rule = self._in_order(replies)
         self.requests: list[ModelRequest] = []
         """The requests so far, in the order in which they came."""
 
@@ -90,11 +93,12 @@ class ScriptedModel:
 
         Raises:
             RuntimeError: There is a list of replies, and no more in it.
+            TypeError: A function gave what is no answer.
             ValueError: The reply is a script that waits: only a server can play that.
         """
         request = ModelRequest(copy.deepcopy(list(messages)), parameters)
         self.requests.append(request)
-        return self._stream(self._rule(request))
+        return self._stream(checked_answer(self._rule(request)))
 
     @classmethod
     def corrected(
@@ -157,7 +161,7 @@ class ScriptedModel:
             options: See `ModelOptions`.
         """
         last = _call(name, _wrong(wrong, times + 1), times + 1)
-        cut: ScriptedReply
+        cut: Answer
         if by == "token ceiling":
             cut = _halved(last)
         else:
@@ -184,12 +188,12 @@ class ScriptedModel:
             raise ValueError(f"{provider!r} has no word for a pause: its messages never do")
         return cls([*[Reply().text("Wait.").stop("paused")] * times, reply], **options)
 
-    def _in_order(self, replies: ScriptedReply | Sequence[ScriptedReply]) -> Rule:
-        if isinstance(replies, Reply | Recording | Script):
-            return lambda _: replies
-        listed = list(replies)
+    def _in_order(self, replies: object) -> Rule:
+        listed = checked_answers(replies)
+        if listed == (replies,):  # it was no list
+            return lambda _: listed[0]
 
-        def answer(_: ModelRequest) -> ScriptedReply:
+        def answer(_: ModelRequest) -> Answer:
             number = len(self.requests)
             if number > len(listed):
                 raise RuntimeError(
@@ -200,7 +204,7 @@ class ScriptedModel:
 
         return answer
 
-    def _stream(self, reply: ScriptedReply) -> Iterator[Any]:
+    def _stream(self, reply: Answer) -> Iterator[Any]:
         if isinstance(reply, Script):
             return _play(reply)
         if isinstance(reply, Reply):

@@ -18,6 +18,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Final, Self, TypeAlias, final
 
+from finalcall.testing.answers import Answer, checked_answer, checked_answers
+from finalcall.testing.faults.checking import checked_faults
 from finalcall.testing.recordings import Recording
 from finalcall.testing.replies import Reply
 from finalcall.testing.requests import HEADLESS, MAX_HEAD_BYTES, read_request
@@ -38,10 +40,6 @@ from finalcall.testing.steps import (
 )
 
 _LINGER_ZERO: Final = struct.pack("ii", 1, 0)  # closing then sends RST instead of FIN
-
-
-Answer: TypeAlias = Reply | Recording | Script
-"""What a request is answered with: a reply in the words of whoever is asked, or a body as it is."""
 
 Answers: TypeAlias = Answer | Sequence[Answer] | Callable[[RecordedRequest], Answer]
 """One answer for every request; a list, whose first item answers the first request and whose last
@@ -68,6 +66,7 @@ class FaultServer:
         tls: A server's context with its certificate, to speak TLS; `None` speaks plain HTTP.
 
     Raises:
+        TypeError: Something in `replies` is no answer, or something in `faults` no fault.
         ValueError: The list is empty.
         NotApplicable: A fault means nothing for a script or a recording that is given.
     """
@@ -80,7 +79,7 @@ class FaultServer:
         port: int = 0,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._faults = tuple(faults)
+        self._faults = checked_faults(faults)
         self._answer_to = self._answer_function(replies)
         self._wanted_port = port
         self._tls = tls
@@ -269,9 +268,9 @@ class FaultServer:
         return keep_open
 
     def _answer_function(self, answers: Answers) -> Callable[[RecordedRequest], Answer]:
-        if callable(answers):
+        if callable(answers) and not isinstance(answers, type):
             return answers
-        sequence = (answers,) if isinstance(answers, Reply | Recording | Script) else tuple(answers)
+        sequence = checked_answers(answers)
         if not sequence:
             raise ValueError(
                 "the list of replies is empty; expected at least one reply, script or recording"
@@ -285,7 +284,7 @@ class FaultServer:
     def _script_for(self, request: RecordedRequest) -> Script | Refusal:
         if request.method == "HEAD":
             return HEADLESS
-        answer = self._answer_to(request)
+        answer = checked_answer(self._answer_to(request))
         if isinstance(answer, Reply | Recording):
             refusal = refuse_unstreamed(request)
             if refusal is not None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, final
 
+from finalcall.narrow import expect
+
 SSE_CONTENT_TYPE = "text/event-stream"
 
 
@@ -127,10 +129,14 @@ class Script:
 
         Raises:
             NotApplicable: A fault means nothing for this script.
+            TypeError: Something is no fault, or makes something else than a script of it.
         """
+        from finalcall.testing.faults.checking import checked_faults  # faults are made of steps
+
         script = self
-        for fault in faults:
+        for fault in checked_faults(faults):
             script = fault(script)
+            expect(script, Script, "what a fault made of a script", "another Script")
         return script
 
     def with_steps(self, *steps: Step) -> Script:

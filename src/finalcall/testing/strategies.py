@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from finalcall.testing.faults import FAULTS
+from finalcall.testing.faults.checking import fault_named
 from finalcall.testing.faulty_streams import FaultyStream
 from finalcall.testing.rendering import RENDERERS
 from finalcall.testing.replies import Reply
@@ -186,7 +187,7 @@ def faulty_streams(
     reply = draw(replies(tools))
     names = draw(st.lists(st.sampled_from(sorted(faults)), unique=True, max_size=2))
     provider = draw(st.sampled_from(sorted(providers)))
-    return FaultyStream.of(provider, reply, [FAULTS[name] for name in names])
+    return FaultyStream.of(provider, reply, [fault_named(name) for name in names])
 
 
 @st.composite

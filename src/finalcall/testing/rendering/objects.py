@@ -36,15 +36,15 @@ def to_objects(provider: str, natives: Sequence[Any]) -> list[Any]:
         natives: Its events as dicts, and strings such as `[DONE]`.
 
     Raises:
-        ImportError: The SDK is not installed; the message names the extra.
+        ImportError: The SDK is not installed, or too old; the message names the extra.
     """
     sdk = _SDKS[provider]
     try:
         return sdk.make([native for native in natives if not isinstance(native, str)])
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         raise ImportError(
             f"the SDK objects of {provider!r} need the package {error.name!r}, which is not "
-            f"installed: pip install 'finalcall[{sdk.extra}]'"
+            f"installed, or too old: pip install 'finalcall[{sdk.extra}]'"
         ) from error
 
 
