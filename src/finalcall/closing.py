@@ -13,7 +13,9 @@ def tell_settled(stream: Any, settler: object) -> None:
         stream: Whatever the caller of a turn holds. A recorded one writes how its turn ended.
         settler: What the turn knows.
     """
-    told = getattr(type(stream), "finalcall_settled", None)
+    # Of the class, for a stream that stands for another one passes on what that one has.
+    kind: Any = type(stream)
+    told = getattr(kind, "finalcall_settled", None)
     if told is not None:
         told(stream, settler)
 
