@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, cast
 
 
 def tell_settled(stream: Any, settler: object) -> None:
@@ -14,7 +14,7 @@ def tell_settled(stream: Any, settler: object) -> None:
         settler: What the turn knows.
     """
     # Of the class, for a stream that stands for another one passes on what that one has.
-    kind: Any = type(stream)
+    kind = cast("Any", type(stream))
     told = getattr(kind, "finalcall_settled", None)
     if told is not None:
         told(stream, settler)
