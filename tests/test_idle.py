@@ -217,3 +217,17 @@ def test_the_next_deadline_may_be_near_once_much_was_waited_in_vain() -> None:
     clocks.wait(50.0)
     arrive(clocks, 149.0, progress=False)
     assert clocks.unproductive > clocks.slack
+
+
+def test_of_silences_that_nobody_could_tell_the_longest_is_kept() -> None:
+    """Bytes without an event ended them; one that was told while it lasted is none of them."""
+    clocks = Clocks(Idle(quiet=5.0))
+    for begin, end in ((0.0, 4.0), (10.0, 22.0), (30.0, 37.0)):
+        clocks.wait(begin)
+        clocks.pause(end)
+    assert clocks.quiet_for == 12.0
+    clocks.quiet_for = None
+    clocks.wait(50.0)
+    assert clocks.expired(55.0) is Alarm.QUIET
+    clocks.pause(56.0)
+    assert clocks.quiet_for is None

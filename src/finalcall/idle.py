@@ -127,8 +127,8 @@ class Clocks:
         heard_at: When bytes last came. A time before the wait began changes nothing.
         unproductive: Seconds waited without progress before the present wait.
         unsettled: A wait is over, and no event has yet said what it was good for.
-        quiet_for: Seconds of a silence that was long enough for a `StreamQuiet`, ended before
-            anybody told of it, and was not told since; else `None`.
+        quiet_for: Seconds of the longest silence that should have been told by a `StreamQuiet`, and
+            ended before anybody could; `None` where there was none. Who tells it sets it back.
         slack: While `unproductive` is above this, the next deadline may be nearer than `shortest`.
     """
 
@@ -234,7 +234,7 @@ class Clocks:
         if self._phase is not Phase.STOPPED:
             heard = max(since, self.heard_at)
             if now >= self._next_quiet(heard):
-                self.quiet_for = now - heard
+                self.quiet_for = max(now - heard, self.quiet_for or 0.0)
         self.since = None
         self.unsettled = True
         waited = now - since
