@@ -71,6 +71,22 @@ def test_all_at_once_says_what_one_by_one_says(case: Case, preview: type[Preview
     assert (whole.stats.events, whole.text) == (single.stats.events, single.text)
 
 
+def test_nothing_is_taken_after_a_piece_that_ends_the_message() -> None:
+    """A piece that passes a limit, or one whose reader ends the message."""
+    begun = (message_start(), *call(0, arguments="", stop=False), piece('{"ti'), piece('tle": "'))
+    over = iter([*begun, piece("x" * 100), piece("a"), piece("b")])
+    settler = Settler(tools=TOOLS, limits=Limits(message=50))
+    assert isinstance([*settler.feed_all(over)][-1], CallSettled)
+    assert len(list(over)) == 2
+
+    left = iter([*begun, piece("a"), piece("b"), piece("c")])
+    settler = Settler(tools=TOOLS)
+    for event in settler.feed_all(left):
+        if getattr(event, "text", "") == "a":
+            settler.blocks.end()
+    assert len(list(left)) == 2
+
+
 def test_what_the_source_raises_loses_nothing_that_came_before() -> None:
     """Its exception goes on unchanged, and other events may follow."""
 

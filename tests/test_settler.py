@@ -407,6 +407,20 @@ def test_an_event_that_comes_late_says_nothing_of_the_silence(whole: bool) -> No
     assert settler.clocks.unproductive == 75.0
 
 
+@pytest.mark.parametrize("ends", [True, False], ids=["its end", "a limit"])
+def test_a_silence_that_bytes_ended_is_told_before_what_follows(ends: bool) -> None:
+    """Where no event comes any more, it is the end or a limit that follows."""
+    settler = Settler(tools=TOOLS, idle_timeout=Idle(in_call=40, quiet=10))
+    list(settler.feed_all([message_start(), *call(0, stop=False)], lambda: 0.0))
+    settler.clocks.wait(0.0)
+    settler.clocks.pause(25.0)  # a keep-alive, which is no event
+    settler.clocks.wait(25.0)
+    events = settler.end() if ends else settler.tick(65.0)
+    assert [type(event) for event in events] == [StreamQuiet, CallSettled]
+    assert isinstance(events[0], StreamQuiet)
+    assert events[0].seconds == 25.0
+
+
 def test_a_tick_before_the_deadline_does_nothing() -> None:
     """Timers may fire early."""
     settler = Settler(tools=TOOLS)

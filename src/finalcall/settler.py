@@ -148,7 +148,7 @@ class Settler(Shown):
             self.clocks.quiet_for = None  # who keeps time by `deadline` and `tick` was told by them
             self._timeline.now = now
         if self._consecutive is not None and (piece := self._consecutive.take(native)) is not None:
-            return list(self._and_more(piece))
+            return self._and_more(piece)
         if isinstance(native, _BYTES) and self.ending is None:
             return self._feed_bytes(bytes(cast("bytes", native)), now)
         if self.ending is not None:
@@ -162,7 +162,7 @@ class Settler(Shown):
     def feed_all(self, natives: Iterable[Any], clock: Clock | None = None) -> Iterator[Event]:
         """Apply native events as they come, until the message is over.
 
-        The same as `feed` for each of them, and faster.
+        The same as `feed` for each of them until then, and faster.
 
         Args:
             natives: The native events. What iterating them raises goes on, and no more is lost
@@ -172,21 +172,17 @@ class Settler(Shown):
 
         Yields:
             What happened, in order, and the `CallSettled` of every call last. A silence that was
-            long enough for a `StreamQuiet` is told before what ended it.
+            long enough for a `StreamQuiet` is told before what came after it.
 
-        Raises:
-            UnrecognisedStream: The first event is no known provider's.
-            RefusedStream: It is of a stream whose calls an SDK runs itself.
+        Raises what `feed` raises.
         """
         clocks = self.clocks
         for native in natives:
             if clocks.quiet_for is not None:
-                yield self._told_late()
+                yield from self._tell_late()
             pieces = self._consecutive
             if pieces is None or (piece := pieces.take(native)) is None:
                 yield from self.feed(native, None if clock is None else clock())
-                if self.ending is not None:
-                    return
             elif pieces.full or clocks.unsettled:
                 yield from self._and_more(piece)
             elif pieces.preview is None:
@@ -195,22 +191,26 @@ class Settler(Shown):
                 pieces.preview.feed(piece.text)
                 yield piece
                 yield PreviewChanged(piece.call, pieces.preview)
+            if self.ending is not None:  # by this event, or by whoever was given one
+                return
 
-    def _and_more(self, piece: ArgumentsDelta) -> Iterator[Event]:
+    def _and_more(self, piece: ArgumentsDelta) -> list[Event]:
         """A piece that took the short way, and what it leads to."""
         if self.clocks.unsettled:
             self.clocks.arrived(progress=True)
         pieces = self._consecutive
         if pieces is not None and pieces.full:
-            yield from self._overfill(piece)
-        else:
-            yield from [piece] if self._previews is None else self._previews.beside([piece])
+            return self._overfill(piece)
+        return [piece] if self._previews is None else self._previews.beside([piece])
 
-    def _told_late(self) -> StreamQuiet:
-        quiet = StreamQuiet(self.clocks.quiet_for or 0.0)
-        self.clocks.quiet_for = None
-        self._tell([quiet])
-        return quiet
+    def _tell_late(self) -> list[Event]:
+        """A silence that was over before anybody could tell of it."""
+        seconds, self.clocks.quiet_for = self.clocks.quiet_for, None
+        if seconds is None or self.ending is not None:
+            return []
+        told: list[Event] = [StreamQuiet(seconds)]
+        self._tell(told)
+        return told
 
     def _feed_bytes(self, data: bytes, now: float | None) -> list[Event]:
         if self._decoder is None:
@@ -355,6 +355,9 @@ class Settler(Shown):
             A `StreamQuiet`, or the `CallSettled` of every call where a limit ended the turn.
         """
         self._timeline.now = now
+        return self._tell_late() + self._act(now)
+
+    def _act(self, now: float) -> list[Event]:
         alarm = None if self.ending is not None else self.clocks.expired(now)
         if alarm is None:
             return []
@@ -399,7 +402,9 @@ class Settler(Shown):
         """
         if now is not None:
             self._timeline.now = now
-        events = self._flush() if cause is None and self.ending is None else []
+        events = self._tell_late()
+        if cause is None and self.ending is None:
+            events += self._flush()
         return events if self.ending is not None else events + self._finish(cause, exception)
 
     def _flush(self) -> list[Event]:
