@@ -77,6 +77,24 @@ def test_an_event_that_comes_as_the_limit_passes_comes_too_late() -> None:
     assert threads() == []
 
 
+def test_a_list_with_an_iterator_of_its_own_is_read_without_a_thread() -> None:
+    """It may raise, and take its time: nothing could wake it, and nothing watches it."""
+
+    class Listed(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            assert threads() == []
+            yield 1
+            raise LookupError
+
+    source = open_source(Listed(), waiting())
+    natives = source.natives()
+    assert next(natives) == 1
+    with pytest.raises(Broken):
+        next(natives)
+    assert source.pacing == Pacing("memory", "events")
+    source.close()
+
+
 def test_an_event_that_slips_in_as_the_connection_is_shut_is_no_silence() -> None:
     """It is handed over, and what the broken stream raises after it is the stream's own."""
     near, far = socket.socketpair()
