@@ -23,7 +23,7 @@ class MemorySource:
         natives: The events.
     """
 
-    pacing = Pacing("memory", "events")
+    pacing: Pacing = Pacing("memory", "events")
 
     def __init__(self, natives: Iterator[Any]) -> None:
         self._natives = natives
