@@ -231,15 +231,19 @@ class Clocks:
         since = self.since
         if since is None:
             return
-        if self._phase is not Phase.STOPPED:
-            heard = max(since, self.heard_at)
-            if now >= self._next_quiet(heard):
-                self.quiet_for = max(now - heard, self.quiet_for or 0.0)
+        waited = now - since
+        if waited >= self._quiet:
+            self._keep_quiet(since, now)
         self.since = None
         self.unsettled = True
-        waited = now - since
-        self._gap = waited if self._gap is None else self._gap + waited
         self.unproductive += waited
+        self._gap = waited if self._gap is None else self._gap + waited
+
+    def _keep_quiet(self, since: float, now: float) -> None:
+        """Keep a silence that ends untold, if the wait that is over had one."""
+        heard = max(since, self.heard_at)
+        if self._phase is not Phase.STOPPED and now >= self._next_quiet(heard):
+            self.quiet_for = max(now - heard, self.quiet_for or 0.0)
 
     def arrived(self, *, progress: bool) -> None:
         """An event is there, a keep-alive perhaps: what was waited since the one before was a gap.
@@ -247,22 +251,23 @@ class Clocks:
         Args:
             progress: Whether it moved the model's output.
         """
-        gap, self._gap = self._gap, None
+        gap = self._gap
         if gap is not None:
-            self._measure(gap)
+            self._gap = None
+            measured = self._measured or self._measure()
+            if gap < BRIEF:
+                measured.brief += 1
+            else:
+                measured.counts[bisect_left(BOUNDS, gap)] += 1
+                if gap > measured.longest:  # noqa: PLR1730 - a call costs more than all of this
+                    measured.longest = gap
         if progress:
             self.unproductive = 0.0
             self.unsettled = False
 
-    def _measure(self, gap: float) -> None:
-        measured = self._measured
-        if measured is None:
-            self._measured = measured = self._gaps.of(self._phase)
-        if gap < BRIEF:
-            measured.brief += 1
-        else:
-            measured.counts[bisect_left(BOUNDS, gap)] += 1
-            measured.longest = max(measured.longest, gap)
+    def _measure(self) -> PhaseGaps:
+        self._measured = measured = self._gaps.of(self._phase)
+        return measured
 
     def gap(self, now: float) -> float:
         """Seconds waited since the last event.
