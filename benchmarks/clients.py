@@ -25,6 +25,9 @@ _ends = socket.socketpair()
 class _Connection:
     """As much of httpcore's network stream as can be asked for."""
 
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        raise NotImplementedError
+
     def get_extra_info(self, info: str) -> Any:
         return _ends[0] if info == "socket" else None
 

@@ -133,8 +133,8 @@ SCENES: dict[str, tuple[Callable[[Dialect], list[Any]], Cause | None]] = {
 async def play_all(dialect: Dialect) -> dict[str, tuple[AsyncTurn, list[Event]]]:
     """Every scene at the same time.
 
-    All are opened first, and a whole message is read: what a client does only once, when it is
-    made and when it meets a kind of event, keeps the loop busy for longer than a limit.
+    All are opened first, and a turn reads a whole message: what a client and a turn do only once,
+    when they meet a kind of event, keeps the loop busy for longer than a limit.
     """
     played: dict[str, tuple[AsyncTurn, list[Event]]] = {}
 
@@ -148,8 +148,8 @@ async def play_all(dialect: Dialect) -> dict[str, tuple[AsyncTurn, list[Event]]]
     scripts = [Script(tuple(steps(dialect))) for steps, _ in SCENES.values()]
     with FaultServer([Script(tuple(whole)), *scripts]) as server:
         async with dialect.connect(server.base_url) as client:
-            async for _ in await dialect.create(client):
-                pass
+            async with AsyncTurn(await dialect.create(client), tools=None) as turn:
+                assert [event async for event in turn]
             streams = {scene: await dialect.create(client) for scene in SCENES}
             async with anyio.create_task_group() as group:
                 for scene, stream in streams.items():

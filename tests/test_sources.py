@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from finalcall.connection import Connection
 from finalcall.direct import DirectSource
-from finalcall.idle import Clocks, Idle
+from finalcall.idle import Clocks, Idle, Phase
 from finalcall.opening import Opening
 from finalcall.pacing import Pacing
 from finalcall.pumped import PumpedSource
 from finalcall.sources import OpeningSource, open_source
 from finalcall.testing import FakeClock
-from finalcall.transport import Connection
 from finalcall.waiting import Broken, Overdue, Source, Waiting
 
 
@@ -55,26 +55,28 @@ def threads() -> list[str]:
 # Read directly
 
 
+def connection(plain: socket.socket) -> Connection:
+    """The connection of an open response whose socket is this one."""
+    return Connection(SimpleNamespace(), SimpleNamespace(read=plain.recv), plain)
+
+
 def test_an_event_that_comes_as_the_limit_passes_comes_too_late() -> None:
     """The connection is shut already: the turn ends as overdue, not on a broken read."""
     near, far = socket.socketpair()
-    now = [0.0]
-    told = waiting(Idle(first=1.0, quiet=None), lambda: now[0])
+    clock = FakeClock()
+    told = waiting(Idle(first=1.0, quiet=None), clock)
 
     def natives() -> Iterator[Any]:
-        now[0] = 5.0
-        source._watch.look_again()
+        clock.advance(5.0)
         assert far.recv(1) == b""
         yield "late"
 
     with near, far:
-        connection = Connection(SimpleNamespace(), near)
-        source = DirectSource(natives, lambda: None, told, connection=connection)
+        source = DirectSource(natives, lambda: None, told, connection=connection(near))
         for _ in range(2):  # nothing more is read of a stream that is over
             with pytest.raises(Overdue):
                 next(source.natives())
         source.close()
-    assert threads() == []
 
 
 def test_a_list_with_an_iterator_of_its_own_is_read_without_a_thread() -> None:
@@ -108,7 +110,7 @@ def test_an_event_that_slips_in_as_the_connection_is_shut_is_no_silence() -> Non
         raise LookupError("shut")
 
     with near, far:
-        source = DirectSource(natives, lambda: None, told, connection=Connection(object(), near))
+        source = DirectSource(natives, lambda: None, told, connection=connection(near))
         left = source.natives()
         assert next(left) == "just in time"
         with pytest.raises(Broken) as raised:
@@ -117,25 +119,33 @@ def test_an_event_that_slips_in_as_the_connection_is_shut_is_no_silence() -> Non
     assert isinstance(raised.value.error, LookupError)
 
 
-def test_a_limit_that_has_nearly_passed_is_looked_at_again() -> None:
+def test_each_read_is_given_what_is_left_of_the_nearest_limit() -> None:
     """Waiting without progress adds up over events, so the next deadline may be very near."""
-    near, far = socket.socketpair()
     now = [0.0]
-    told = waiting(Idle(progress=50.0), lambda: now[0])
-    looked: list[bool] = []
+    told = waiting(Idle(first=20.0, between=60.0, progress=50.0), lambda: now[0])
+    given: list[float | None] = []
+    network = SimpleNamespace(read=lambda _, timeout: given.append(timeout))
+
+    def natives() -> Iterator[Any]:
+        for native in range(3):
+            network.read(1, timeout=600.0)
+            yield native
+
+    near, far = socket.socketpair()
     with near, far:
-        source = DirectSource(
-            lambda: iter((1, 2)), lambda: None, told, connection=Connection(object(), near)
-        )
-        source._watch.look_again = lambda: looked.append(True)  # type: ignore[method-assign]
-        natives = source.natives()
-        assert next(natives) == 1
+        limited = Connection(SimpleNamespace(), network, near)
+        source = DirectSource(natives, lambda: None, told, connection=limited)
+        left = source.natives()
+        assert next(left) == 0
+        told.clocks.phase = Phase.BETWEEN
         told.clocks.wait(0.0)
         now[0] = 49.0
         told.clocks.pause(49.0)
-        assert next(natives) == 2
+        assert next(left) == 1
+        told.clocks.arrived(progress=True)
+        assert next(left) == 2
         source.close()
-    assert looked == [True]
+    assert given == [20.0, 1.0, 50.0]
 
 
 def test_only_a_read_is_woken_by_closing() -> None:
@@ -143,9 +153,10 @@ def test_only_a_read_is_woken_by_closing() -> None:
     for reading in (False, True):
         near, far = socket.socketpair()
         with near, far:
-            connection = Connection(object(), near)
             told = waiting()
-            source = DirectSource(lambda: iter([1]), lambda: None, told, connection=connection)
+            source = DirectSource(
+                lambda: iter([1]), lambda: None, told, connection=connection(near)
+            )
             assert next(source.natives()) == 1
             if reading:
                 told.clocks.wait(0.0)
@@ -250,7 +261,7 @@ def test_closing_in_another_thread_lets_go_of_who_waits() -> None:
 def test_a_response_that_is_found_after_the_turn_has_closed_is_shut_at_once() -> None:
     """The request was under way: its stream is not read for nobody."""
     near, far = socket.socketpair()
-    network = SimpleNamespace(get_extra_info=lambda _: near)
+    network = SimpleNamespace(get_extra_info=lambda _: near, read=near.recv)
     facts = {"http_version": b"HTTP/1.1", "network_stream": network}
     with near, far:
         source = PumpedSource(lambda: iter(()), lambda: None, waiting())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import socket
 from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +14,8 @@ import httpx2
 import pytest
 
 from finalcall.hooks import ahear, hear, listen
-from finalcall.testing import FaultServer, Pause, Script, Send
-from finalcall.transport import connection_of, tap
+from finalcall.testing import FaultServer, Script, Send
+from finalcall.transport import tap
 from tests.messages import CLEAN, to_sse
 
 CHUNKS = [to_sse([event]) for event in CLEAN]
@@ -192,65 +191,6 @@ def test_an_sdk_reads_what_it_read_before(helper: bool) -> None:
                 kinds.append([event.type for event in stream])
             assert stream.response.is_closed
     assert kinds[0] == kinds[1]
-
-
-# Waking
-
-
-def response(version: bytes, connection: object, **more: Any) -> Any:
-    network = SimpleNamespace(get_extra_info=lambda _: connection)
-    facts = {"http_version": version, "network_stream": network}
-    return SimpleNamespace(extensions=facts, **more)
-
-
-def test_only_an_http_1_connection_of_its_own_is_shut_down() -> None:
-    """An HTTP/2 connection is shared; one that cannot be reached is left alone."""
-    near, far = socket.socketpair()
-    with near, far:
-        assert connection_of(response(b"HTTP/2", near)) is None
-        assert connection_of(response(b"HTTP/1.1", None)) is None
-        assert connection_of(SimpleNamespace(extensions={})) is None
-        assert connection_of(object()) is None
-        connection = connection_of(response(b"HTTP/1.1", near))
-        assert connection is not None
-        connection.shut_down()
-        assert far.recv(1) == b""
-    connection.shut_down()  # it is gone by now, which is as good
-
-
-def test_a_connection_that_was_given_back_is_not_shut_down() -> None:
-    """Another request may be using it."""
-    near, far = socket.socketpair()
-    with near, far:
-        connection = connection_of(response(b"HTTP/1.1", near, is_closed=True))
-        assert connection is not None
-        connection.shut_down()
-        near.send(b"still open")
-        assert far.recv(100) == b"still open"
-
-
-@LIBRARIES
-def test_the_transports_own_limit_is_read_once_for_a_body(library: Any) -> None:
-    """Set before the body is read it holds; set later it does nothing: it cannot follow a turn."""
-    steps = (Send(b"a"), Pause(0.2), Send(b"b"))
-
-    def read(limit_at: str) -> bytes:
-        body = b""
-        with (
-            FaultServer(Script(steps)) as server,
-            library.Client(timeout=30) as client,
-            client.stream("POST", server.base_url) as response,
-        ):
-            limits = response.request.extensions["timeout"]
-            limits["read"] = 0.05 if limit_at == "start" else 30
-            for chunk in response.iter_bytes():
-                body += chunk
-                limits["read"] = 0.05
-        return body
-
-    with pytest.raises(library.ReadTimeout):
-        read("start")
-    assert read("first chunk") == b"ab"
 
 
 # Hooks

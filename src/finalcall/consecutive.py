@@ -7,11 +7,14 @@ ends them and takes the long way, which knows every case.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, final
 
 from finalcall.accumulator import Buffer
-from finalcall.events import ArgumentsDelta, Call
-from finalcall.providers.base import Following
+from finalcall.events import ArgumentsDelta, Call, CallKind
+from finalcall.message import Message
+from finalcall.previews import Previews
+from finalcall.providers.base import Following, Normaliser
 
 if TYPE_CHECKING:
     from finalcall.preview import Preview
@@ -19,73 +22,73 @@ if TYPE_CHECKING:
 
 @final
 class Consecutive:
-    """Pieces of one call that follow each other.
+    """Pieces of one call that follow each other; `Settler.feed_all` takes them.
 
     Args:
         call: Whose pieces.
-        following: Reads the next of them.
+        follow: Reads the next of them.
         buffer: Where they go; it is told of them at the end.
         room: Characters that the message may still hold.
         preview: What shows the call, if anything does.
 
     Attributes:
-        preview: The call's preview, or `None`: who takes a piece feeds it.
-        count: How many were taken.
-        size: Their characters.
-        full: There was no room for the last one, and it was not taken.
+        call: As given.
+        follow: As given.
+        write: Adds a piece's text to the buffer.
+        room: Characters that the call may still hold.
+        preview: As given.
+        count: How many pieces were taken.
     """
 
-    __slots__ = (
-        "_buffer",
-        "_call",
-        "_following",
-        "_room",
-        "_write",
-        "count",
-        "full",
-        "preview",
-        "size",
-    )
+    __slots__ = ("_all_room", "_buffer", "call", "count", "follow", "preview", "room", "write")
 
     def __init__(
         self,
         call: Call,
-        following: Following,
+        follow: Following,
         buffer: Buffer,
         room: int,
         preview: Preview | None,
     ) -> None:
-        self.preview: Preview | None = preview
+        self.call: Final = call
+        self.follow: Final = follow
+        self.write: Final[Callable[[str], object]] = buffer.write
+        self.preview: Final = preview
+        self.room: int = min(room, buffer.room)
         self.count: int = 0
-        self.size: int = 0
-        self.full: bool = False
-        self._call = call
-        self._following = following
+        self._all_room = self.room
         self._buffer = buffer
-        self._write = buffer.write
-        self._room = min(room, buffer.room)
 
-    def take(self, native: Any) -> ArgumentsDelta | None:
-        """Take the next piece. One for which there is no room is only given back.
-
-        Args:
-            native: A native event.
-
-        Returns:
-            The piece; `None` where the event is anything else.
-        """
-        text = self._following(native)
-        if text is None:
-            return None
-        size = self.size + len(text)
-        if size > self._room:
-            self.full = True
-        else:
-            self.size = size
-            self.count += 1
-            self._write(text)
-        return ArgumentsDelta(self._call, text, native)
+    @property
+    def size(self) -> int:
+        """Characters that were taken."""
+        return self._all_room - self.room
 
     def end(self) -> None:
         """Tell the buffer of what was written."""
         self._buffer.note(self.count, self.size)
+
+
+def expected_after(
+    piece: ArgumentsDelta, normaliser: Normaliser, message: Message, previews: Previews | None
+) -> Consecutive | None:
+    """What to take the pieces with that are likely to follow one.
+
+    Args:
+        piece: What the last native event brought, and nothing besides.
+        normaliser: What read it.
+        message: What took it.
+        previews: What shows the message's calls, if anything does.
+
+    Returns:
+        `None` where each piece that follows has to take the long way.
+    """
+    call = piece.call
+    buffer = message.buffer(call.key)
+    if buffer is None or not buffer.plain:
+        return None
+    preview = None if previews is None else previews.of(call.key)
+    if preview is None and previews is not None and call.kind is not CallKind.CUSTOM:
+        return None  # its first piece, or its tool is not known yet
+    follow = normaliser.following(call.key)
+    return follow and Consecutive(call, follow, buffer, message.room, preview)

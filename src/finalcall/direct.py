@@ -1,18 +1,21 @@
 """Reads a stream in the caller's own thread: no hand-over, no cost worth measuring.
 
-A hard deadline shuts the stream's connection down, which ends the read. A soft one cannot be told
-while a read is blocked: the clocks keep it until something comes.
+A hard deadline is the time that each read of the stream's connection is given. A soft one cannot be
+told while a read is blocked: the clocks keep it until something comes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, final
+from typing import Any, Final, final
 
+from finalcall.clock import is_moved_by_hand
+from finalcall.connection import Connection
 from finalcall.pacing import Pacing
-from finalcall.transport import Connection, tap
+from finalcall.transport import tap
 from finalcall.waiting import Broken, Exhausted, Overdue, Waiting
-from finalcall.watching import Watch
+
+_END: Final = object()
 
 
 @final
@@ -62,8 +65,9 @@ class DirectSource:
         self._clocks = waiting.clocks
         self._clock = waiting.clock
         self._connection = connection
-        self._watch = Watch(waiting, None if connection is None else connection.shut_down)
-        self._advance: Callable[[], Any] = self._begin
+        self._unwatch: Callable[[], None] | None = None
+        self._overdue = False
+        self._reading: Iterator[Any] | None = None
         self._failure: Exception | None = None
         self._told = False
 
@@ -87,31 +91,49 @@ class DirectSource:
 
     def natives(self) -> Iterator[Any]:
         """The events that are left; only a hard deadline ends a wait."""
-        by_events = not self._hears_bytes
-        while self._failure is None:
-            if by_events:
-                self._wait()
+        if self._failure is None:
             try:
-                native = self._advance()
-            except StopIteration:
-                self._failure = Exhausted()
+                reading = self._reading or self._begin()
+                # `yield from` would close what is read, and its rest is still to be.
+                for native in reading if self._hears_bytes else self._by_events(reading):  # noqa: UP028
+                    yield native
             except Exception as error:
                 self._failure = error
             else:
-                if by_events and not self._in_time():
-                    self._failure = Exhausted()
-                else:
-                    yield native
+                self._failure = Exhausted()
         if self._waiting.left(hard=self._told) <= 0:
             self._told = True  # a silence, which is told once, and a limit each time
             raise Overdue
         if not isinstance(self._failure, Exhausted):
             raise Broken(self._failure)
 
-    def _begin(self) -> Any:
-        self._advance = iter(self._iterate()).__next__
-        self._watch.start()
-        return self._advance()
+    def _begin(self) -> Iterator[Any]:
+        if is_moved_by_hand(self._clock):
+            self._unwatch = self._clock.watch(self._clock_moved)
+        elif self._connection is not None:
+            self._connection.limit_reads(self._left)
+        self._reading = reading = iter(self._iterate())
+        return reading
+
+    def _by_events(self, reading: Iterator[Any]) -> Iterator[Any]:
+        """Keep the clocks where no bytes are heard: each event ends a wait."""
+        while True:
+            self._wait()
+            native = next(reading, _END)
+            if native is _END or not self._in_time():
+                return
+            yield native
+
+    def _left(self) -> float:
+        """Seconds until the next hard deadline."""
+        return self._waiting.left(hard=True)
+
+    def _clock_moved(self) -> None:
+        """The time that a read was given has passed by hand: nothing else would end it."""
+        if self._left() <= 0:
+            self._overdue = True
+            if self._connection is not None:
+                self._connection.shut_down()
 
     def _in_time(self) -> bool:
         """Whether an event came before the turn was over; the wait for it ends.
@@ -119,16 +141,13 @@ class DirectSource:
         One that slips in just as the connection is shut down is in time: the stream is broken
         then, but was not silent.
         """
-        if self._watch.over and self._waiting.left(hard=True) <= 0:
+        if self._overdue and self._left() <= 0:
             return False
         self._pause()
         return True
 
     def _wait(self) -> None:
-        clocks = self._clocks
-        clocks.wait(self._clock())
-        if clocks.unproductive > clocks.slack:
-            self._watch.look_again()
+        self._clocks.wait(self._clock())
 
     def _pause(self) -> None:
         self._clocks.pause(self._clock())
@@ -136,11 +155,13 @@ class DirectSource:
     def _message_ended(self) -> None:
         """The bytes that are read just now end the message: only a moment is left for the rest."""
         self._clocks.wait_last(self._clock())
-        self._watch.look_again()
 
     def close(self) -> None:
-        """End the watch, wake a read in another thread, then close the stream."""
-        self._watch.close()
-        if self._connection is not None and self._clocks.waiting:
-            self._connection.shut_down()
+        """Let go of the clock and the connection, wake a read in another thread, close."""
+        if self._unwatch is not None:
+            self._unwatch()
+        if self._connection is not None:
+            if self._clocks.waiting:
+                self._connection.shut_down()
+            self._connection.release()
         self._close()

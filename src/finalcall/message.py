@@ -52,7 +52,7 @@ class Message:
         self.fault: StreamFault | None = None
         self.over: bool = False
         self.past_limits: bool = False
-        self.others: set[int] = set()
+        self.others: frozenset[int] = frozenset()
         self.reasons_disagree: bool = False
         self.open: set[str] = set()
         self._limits = limits
@@ -121,7 +121,7 @@ class Message:
         known = self._accumulators.get(choice)
         if known is None:
             if self._choices == "first" and self._accumulators:
-                self.others.add(choice)
+                self.others |= {choice}
                 return None
             known = self._accumulators[choice] = Accumulator(limits=self._limits)
         return known

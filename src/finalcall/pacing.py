@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, final
 WaitEnd: TypeAlias = Literal["transport", "thread", "task", "memory"]
 """What ends a wait.
 
-`"transport"`: the connection is shut down, which wakes the read. `"thread"`: a thread of the
+`"transport"`: the timeout that each read of the connection is given. `"thread"`: a thread of the
 turn's own reads, and is waited for no longer. `"task"`: the same with a task. `"memory"`: what is
 read is there already.
 """

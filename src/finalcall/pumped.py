@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
 from finalcall.closing import close_quietly
+from finalcall.connection import Connection, connection_of
 from finalcall.handover import Handover
 from finalcall.hooks import listen
 from finalcall.pacing import Pacing
-from finalcall.transport import Connection, connection_of, tap
+from finalcall.transport import tap
 from finalcall.waiting import Broken, Exhausted, Overdue, Waiting
 
 _PARTING: Final = 2.0

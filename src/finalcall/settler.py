@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from finalcall.clock import Clock
-from finalcall.consecutive import Consecutive
+from finalcall.consecutive import Consecutive, expected_after
 from finalcall.ending import Ending, cause_of_end
 from finalcall.errors import RefusedStream, StreamIdle
 from finalcall.events import (
     Anomaly,
     ArgumentsDelta,
     CallAnnounced,
-    CallKind,
     CallSettled,
     Event,
     ExternalCallChanged,
@@ -143,21 +142,11 @@ class Settler(Shown):
             UnrecognisedStream: The first event is no known provider's.
             RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
-        if now is not None:
-            self.clocks.pause(now)
-            self.clocks.quiet_for = None  # who keeps time by `deadline` and `tick` was told by them
-            self._timeline.now = now
-        if self._consecutive is not None and (piece := self._consecutive.take(native)) is not None:
-            return self._and_more(piece)
-        if isinstance(native, _BYTES) and self.ending is None:
-            return self._feed_bytes(bytes(cast("bytes", native)), now)
-        if self.ending is not None:
-            self._note_late(native)
-            return []
-        events = self._apply(native)
-        if now is not None:
-            self._note_arrival(events)
-        return events
+        if now is None:
+            return [*self.feed_all((native,))]
+        self.clocks.pause(now)
+        self.clocks.quiet_for = None  # who keeps time by `deadline` and `tick` was told by them
+        return [*self.feed_all((native,), lambda: now)]
 
     def feed_all(self, natives: Iterable[Any], clock: Clock | None = None) -> Iterator[Event]:
         """Apply native events as they come, until the message is over.
@@ -181,27 +170,41 @@ class Settler(Shown):
             if clocks.quiet_for is not None:
                 yield from self._tell_late()
             pieces = self._consecutive
-            if pieces is None or (piece := pieces.take(native)) is None:
-                yield from self.feed(native, None if clock is None else clock())
-            elif pieces.full or clocks.unsettled:
-                yield from self._and_more(piece)
-            elif pieces.preview is None:
-                yield piece
-            else:
-                pieces.preview.feed(piece.text)
-                yield piece
-                yield PreviewChanged(piece.call, pieces.preview)
+            if pieces is None or (text := pieces.follow(native)) is None:
+                yield from self._feed(native, None if clock is None else clock())
+            else:  # nearly every event: a call, even to a method of `pieces`, would double its cost
+                if clocks.unsettled:
+                    clocks.arrived(progress=True)
+                piece = ArgumentsDelta(pieces.call, text, native)
+                if len(text) > pieces.room:
+                    yield from self._overfill(piece)
+                    return
+                pieces.room -= len(text)
+                pieces.count += 1
+                pieces.write(text)
+                if pieces.preview is None:
+                    yield piece
+                else:
+                    pieces.preview.feed(text)
+                    yield piece
+                    yield PreviewChanged(pieces.call, pieces.preview)
             if self.ending is not None:  # by this event, or by whoever was given one
                 return
 
-    def _and_more(self, piece: ArgumentsDelta) -> list[Event]:
-        """A piece that took the short way, and what it leads to."""
-        if self.clocks.unsettled:
-            self.clocks.arrived(progress=True)
-        pieces = self._consecutive
-        if pieces is not None and pieces.full:
-            return self._overfill(piece)
-        return [piece] if self._previews is None else self._previews.beside([piece])
+    def _feed(self, native: Any, now: float | None) -> list[Event]:
+        """Take one native event, or a chunk of bytes, the long way, which knows every case."""
+        if now is not None:
+            self._timeline.now = now
+        if self.ending is not None:
+            self._note_late(native)
+            return []
+        if isinstance(native, _BYTES):
+            events = self._feed_bytes(bytes(cast("bytes", native)))
+        else:
+            events = self._apply(native)
+        if now is not None:
+            self._note_arrival(events)
+        return events
 
     def _tell_late(self) -> list[Event]:
         """A silence that was over before anybody could tell of it."""
@@ -212,7 +215,7 @@ class Settler(Shown):
         self._tell(told)
         return told
 
-    def _feed_bytes(self, data: bytes, now: float | None) -> list[Event]:
+    def _feed_bytes(self, data: bytes) -> list[Event]:
         if self._decoder is None:
             from finalcall.wire.decoder import Decoder  # most turns are of an SDK's objects
 
@@ -221,8 +224,6 @@ class Settler(Shown):
         events = list(self.feed_all(natives))
         for late in natives:
             self._note_late(late)
-        if now is not None:
-            self._note_arrival(events)
         return events
 
     def _note_arrival(self, events: list[Event]) -> None:
@@ -247,25 +248,6 @@ class Settler(Shown):
             self._message.note(pieces.size)
             pieces.end()
 
-    def _expect_more(self, piece: ArgumentsDelta) -> None:
-        """The next event is likely to be the next piece of the same call."""
-        buffer = self._message.buffer(piece.call.key)
-        if self._normaliser is None or buffer is None or not buffer.plain:
-            return
-        if self._blocks is not None:  # who looks on is told of every piece
-            return
-        preview = None if self._previews is None else self._previews.of(piece.call.key)
-        if (
-            preview is None
-            and self._previews is not None
-            and piece.call.kind is not CallKind.CUSTOM
-        ):
-            return  # its first piece, or its tool is not known yet
-        following = self._normaliser.following(piece.call.key)
-        if following is not None:
-            room = self._message.room
-            self._consecutive = Consecutive(piece.call, following, buffer, room, preview)
-
     def _apply(self, native: Any) -> list[Event]:
         """Apply a native event whole, then say what happened."""
         self._catch_up()
@@ -278,7 +260,10 @@ class Settler(Shown):
             if len(events) > 1 or not message.take(events[0]):
                 events = self._take_all(events)
             elif type(events[0]) is ArgumentsDelta:
-                self._expect_more(events[0])
+                if self._blocks is None:  # who looks on is told of every piece, one by one
+                    self._consecutive = expected_after(
+                        events[0], normaliser, message, self._previews
+                    )
             elif type(events[0]) in BORDERS:
                 self._observation.border(self, events[0])
         return self._conclude(events)

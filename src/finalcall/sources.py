@@ -9,13 +9,13 @@ from typing import Any, cast, final
 
 from finalcall.clock import is_moved_by_hand
 from finalcall.closing import close_if_possible, close_quietly
+from finalcall.connection import connection_of
 from finalcall.direct import DirectSource, MemorySource
 from finalcall.handover import Handover
 from finalcall.narrow import is_mapping
 from finalcall.opening import Opening
 from finalcall.pacing import Pacing, PacingChoice
 from finalcall.pumped import PumpedSource
-from finalcall.transport import connection_of
 from finalcall.waiting import Broken, Overdue, Source, Waiting
 
 

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from typing import Any, Protocol, Self, cast, final
 
 from finalcall.closing import close_quietly
+from finalcall.connection import Connection, connection_of
 from finalcall.narrow import is_mapping
-from finalcall.transport import Connection, connection_of
 from finalcall.waiting import Exhausted
 
 

@@ -1,4 +1,4 @@
-"""What can be reached of a stream's connection: its bytes, and a way to wake who reads it.
+"""Hears the bytes that a stream's connection gives, the keep-alives that SDKs swallow included.
 
 Works on any HTTP response that looks like httpx's, without importing httpx; says what it could do.
 """
@@ -9,10 +9,7 @@ import contextlib
 import functools
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, cast, final
-
-if TYPE_CHECKING:
-    import socket
+from typing import Any, Final
 
 _BASES: Final = ("SyncByteStream", "AsyncByteStream")
 """The names of the classes that a response checks its byte stream against."""
@@ -123,50 +120,3 @@ def _telling_asynchronously(
                 await close()
 
     return telling
-
-
-@final
-class Connection:
-    """The open HTTP/1.1 connection of a response that is being read.
-
-    Args:
-        response: The response.
-        plain: Its socket.
-    """
-
-    def __init__(self, response: Any, plain: socket.socket) -> None:
-        self._response = response
-        self._plain = plain
-
-    def shut_down(self) -> None:
-        """Wake a read that is blocked on the connection; the reader sees it end."""
-        # A response that is over has given its connection back: it may be another request's now.
-        if getattr(self._response, "is_closed", False):
-            return
-        import socket
-
-        # The plain socket's method: a TLS socket's own would tear its state away from the reader.
-        with contextlib.suppress(OSError):
-            socket.socket.shutdown(self._plain, socket.SHUT_RDWR)
-
-
-def connection_of(stream: Any) -> Connection | None:
-    """The connection by which a blocked read can be woken, or `None` where there is none.
-
-    Only for HTTP/1.1: an HTTP/2 connection is shared with other requests.
-
-    Args:
-        stream: An SDK stream with a public `.response`, or an HTTP response.
-    """
-    response = getattr(stream, "response", stream)
-    extensions = getattr(response, "extensions", None)
-    if not isinstance(extensions, dict):
-        return None
-    facts = cast("dict[str, Any]", extensions)
-    network, version = facts.get("network_stream"), facts.get("http_version")
-    if network is None or version not in (b"HTTP/1.1", b"HTTP/1.0"):
-        return None
-    import socket  # whoever has a connection has loaded it already
-
-    plain = network.get_extra_info("socket")
-    return Connection(response, plain) if isinstance(plain, socket.socket) else None

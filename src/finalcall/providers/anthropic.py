@@ -114,15 +114,6 @@ class AnthropicNormaliser(Normaliser):
         self._message_id: str | None = None
         self._started = False
         self._last_piece: tuple[Any, OpenCall | None] = (None, None)
-        self._handlers: dict[str, Callable[[Any], list[Event]]] = {
-            "content_block_delta": self._delta,
-            "content_block_start": self._block_start,
-            "content_block_stop": self._block_stop,
-            "message_start": self._message_start,
-            "message_delta": self._message_delta,
-            "message_stop": self._message_stop,
-            "error": self._error,
-        }
 
     def feed(self, native: Any) -> list[Event]:
         """Translate one event.
@@ -130,8 +121,8 @@ class AnthropicNormaliser(Normaliser):
         The helper's derived events (`input_json`, `text`, …) repeat a raw one that it also
         yields, so they say nothing new.
         """
-        handler = self._handlers.get(read_text(native, "type"), self._other)
-        return handler(native)
+        handler = self._handlers.get(read_text(native, "type"))
+        return self._other(native) if handler is None else handler(self, native)
 
     def following(self, key: str) -> Following | None:
         """The pieces of the block that the last event was of."""
@@ -382,6 +373,16 @@ class AnthropicNormaliser(Normaliser):
         if results:
             messages.append({"role": "user", "content": results})
         return messages
+
+    _handlers: ClassVar[Mapping[str, Callable[[Any, Any], list[Event]]]] = {
+        "content_block_delta": _delta,
+        "content_block_start": _block_start,
+        "content_block_stop": _block_stop,
+        "error": _error,
+        "message_delta": _message_delta,
+        "message_start": _message_start,
+        "message_stop": _message_stop,
+    }
 
 
 def _given_input(value: Any) -> str:

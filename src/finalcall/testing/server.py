@@ -41,6 +41,9 @@ from finalcall.testing.steps import (
 
 _LINGER_ZERO: Final = struct.pack("ii", 1, 0)  # closing then sends RST instead of FIN
 
+_LAST_WORDS: Final = 1.0
+"""Seconds in which a client that was refused may still send before its connection is closed."""
+
 Answers: TypeAlias = Answer | Sequence[Answer] | Callable[[RecordedRequest], Answer]
 """One answer for every request; a list, whose first item answers the first request and whose last
 answers all that follow; or a function of the request."""
@@ -222,7 +225,7 @@ class FaultServer:
         """Answer one request, and say whether the connection is kept for another one."""
         request = await read_request(reader)
         if isinstance(request, Refusal):
-            await _refuse(writer, request)
+            await _refuse(reader, writer, request)
             return False
         self.requests.append(request)
         self._answering[id(request)] = request
@@ -239,7 +242,7 @@ class FaultServer:
     ) -> bool:
         script = self._script_for(request)
         if isinstance(script, Refusal):
-            await _refuse(writer, script, head_only=request.method == "HEAD")
+            await _refuse(reader, writer, script, head_only=request.method == "HEAD")
             return False
         persists = any(isinstance(step, KeepOpen) for step in script.steps)
         writer.write(
@@ -343,8 +346,17 @@ async def _write_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
 
 
 async def _refuse(
-    writer: asyncio.StreamWriter, refusal: Refusal, *, head_only: bool = False
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    refusal: Refusal,
+    *,
+    head_only: bool = False,
 ) -> None:
+    """Answer what is no request that a script is for.
+
+    A client that is still sending would lose an answer that a close follows at once, so what it
+    sends is read for a moment, and thrown away.
+    """
     body = json.dumps({"error": {"type": "fault_server", "message": refusal.sentence}}).encode()
     writer.write(
         b"HTTP/1.1 %d %s\r\n"
@@ -355,3 +367,9 @@ async def _refuse(
     if not head_only:
         writer.write(body)
     await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+    with contextlib.suppress(TimeoutError, OSError):
+        async with asyncio.timeout(_LAST_WORDS):
+            while await reader.read(MAX_HEAD_BYTES):
+                pass
