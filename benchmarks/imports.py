@@ -1,4 +1,4 @@
-"""What `import finalcall` adds to a fresh interpreter."""
+"""What importing adds to a fresh interpreter: the package alone, and the names that turns need."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from benchmarks.measuring import Estimate, estimate
 
 CODES = {
     "`import finalcall`": "import finalcall",
+    "`from finalcall import Turn, ToolSet`": "from finalcall import Turn, ToolSet",
     "and a `ToolSet` of one schema": (
-        "import finalcall; finalcall.ToolSet({'t': {'type': 'object'}})"
+        "from finalcall import Turn, ToolSet; ToolSet({'t': {'type': 'object'}})"
     ),
     "`import asyncio`, for comparison": "import asyncio",
     "`import anthropic`, for comparison": "import anthropic",

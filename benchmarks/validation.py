@@ -23,7 +23,7 @@ from finalcall.events import (
     CallIdentity,
     MessageStopped,
 )
-from finalcall.finalize import finalize
+from finalcall.finalizing import finalize
 from finalcall.outcomes import Dispatchable
 from finalcall.stop_reasons import StopReason, Verdict
 

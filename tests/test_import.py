@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import finalcall
 
 HEAVY = (
     "anthropic",
@@ -44,15 +49,42 @@ def loaded_by(code: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """What importing the package loads."""
-    return loaded_by("import finalcall")
+    """What importing every name of the package loads."""
+    return loaded_by("from finalcall import *")
 
 
 @pytest.mark.parametrize("module", [*HEAVY, *LOOPS, *OURS])
-def test_importing_the_package_does_not_load(loaded: set[str], module: str) -> None:
+def test_importing_all_that_the_package_offers_does_not_load(loaded: set[str], module: str) -> None:
     """No SDK, no event loop, no validator, no display parser, no test kit, no command."""
     assert "finalcall.turn" in loaded
     assert module not in loaded
+
+
+def test_importing_the_package_loads_nothing_of_it() -> None:
+    """A name loads its module when it is first used; a module below loads what it needs."""
+    assert not [name for name in loaded_by("import finalcall") if name.startswith("finalcall.")]
+    assert "finalcall.settler" not in loaded_by("import finalcall.preview")
+
+
+def test_every_name_is_loaded_from_where_the_stub_says() -> None:
+    """What type checkers read and what runs are the same."""
+    stub = ast.parse(Path(finalcall.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    declared = {
+        alias.name: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert set(declared) == set(finalcall.__all__) <= set(dir(finalcall))
+    for name, module in declared.items():
+        assert getattr(finalcall, name) is getattr(importlib.import_module(str(module)), name)
+
+
+def test_a_name_that_is_not_there_is_missed_as_in_any_module() -> None:
+    """With the words of the language, so that tools that ask for names understand."""
+    with pytest.raises(AttributeError, match="module 'finalcall' has no attribute 'turns'"):
+        getattr(finalcall, "turns")  # noqa: B009 - a type checker knows better
+    assert not hasattr(finalcall, "Nothing")
 
 
 def test_settling_without_tools_loads_no_validator() -> None:

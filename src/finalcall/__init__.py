@@ -7,104 +7,79 @@ a `Failed`, which says how far the call got and why.
 
 from __future__ import annotations
 
-from finalcall.accumulator import Accumulator, Buffer
-from finalcall.aio import AsyncTurn
-from finalcall.ending import Ending, TurnVerdict
-from finalcall.errors import ProviderFault, RefusedStream, StreamEndedEarly, StreamIdle
-from finalcall.events import (
-    Anomaly,
-    ArgumentsDelta,
-    ArgumentsRestated,
-    Call,
-    CallAnnounced,
-    CallCompleted,
-    CallKind,
-    CallSettled,
-    CallWithdrawn,
-    Event,
-    ExternalCall,
-    ExternalCallChanged,
-    ExternalState,
-    MessageStopped,
-    Other,
-    PreviewChanged,
-    ReasoningDelta,
-    StreamFault,
-    StreamQuiet,
-    TextDelta,
-)
-from finalcall.finalize import finalize
-from finalcall.hooks import ahear, hear
-from finalcall.idle import Idle
-from finalcall.lifecycle import State
-from finalcall.limits import Limits
-from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, SchemaError, Violation
-from finalcall.pacing import Pacing
-from finalcall.providers import UnrecognisedStream
-from finalcall.results import ToolResult
-from finalcall.settle import asettle, settle
-from finalcall.settler import Settler
-from finalcall.stats import Stats
-from finalcall.stop_reasons import StopReason, Verdict
-from finalcall.tools import Tool, ToolSet
-from finalcall.turn import Turn
-from finalcall.usage import Usage
-from finalcall.version import __version__
+from importlib import import_module
 
-__all__ = [
-    "Accumulator",
-    "Anomaly",
-    "ArgumentsDelta",
-    "ArgumentsRestated",
-    "AsyncTurn",
-    "Buffer",
-    "Call",
-    "CallAnnounced",
-    "CallCompleted",
-    "CallKind",
-    "CallSettled",
-    "CallWithdrawn",
-    "Cause",
-    "Dispatchable",
-    "Ending",
-    "Event",
-    "ExternalCall",
-    "ExternalCallChanged",
-    "ExternalState",
-    "Failed",
-    "Idle",
-    "Limits",
-    "MessageStopped",
-    "Other",
-    "Outcome",
-    "Pacing",
-    "PreviewChanged",
-    "ProviderFault",
-    "ReasoningDelta",
-    "RefusedStream",
-    "SchemaError",
-    "Settler",
-    "State",
-    "Stats",
-    "StopReason",
-    "StreamEndedEarly",
-    "StreamFault",
-    "StreamIdle",
-    "StreamQuiet",
-    "TextDelta",
-    "Tool",
-    "ToolResult",
-    "ToolSet",
-    "Turn",
-    "TurnVerdict",
-    "UnrecognisedStream",
-    "Usage",
-    "Verdict",
-    "Violation",
-    "__version__",
-    "ahear",
-    "asettle",
-    "finalize",
-    "hear",
-    "settle",
-]
+_HOMES = {
+    "Accumulator": "accumulator",
+    "Anomaly": "events",
+    "ArgumentsDelta": "events",
+    "ArgumentsRestated": "events",
+    "AsyncTurn": "aio",
+    "Buffer": "accumulator",
+    "Call": "events",
+    "CallAnnounced": "events",
+    "CallCompleted": "events",
+    "CallKind": "events",
+    "CallSettled": "events",
+    "CallWithdrawn": "events",
+    "Cause": "outcomes",
+    "Dispatchable": "outcomes",
+    "Ending": "ending",
+    "Event": "events",
+    "ExternalCall": "events",
+    "ExternalCallChanged": "events",
+    "ExternalState": "events",
+    "Failed": "outcomes",
+    "Idle": "idle",
+    "Limits": "limits",
+    "MessageStopped": "events",
+    "Other": "events",
+    "Outcome": "outcomes",
+    "Pacing": "pacing",
+    "PreviewChanged": "events",
+    "ProviderFault": "errors",
+    "ReasoningDelta": "events",
+    "RefusedStream": "errors",
+    "SchemaError": "outcomes",
+    "Settler": "settler",
+    "State": "lifecycle",
+    "Stats": "stats",
+    "StopReason": "stop_reasons",
+    "StreamEndedEarly": "errors",
+    "StreamFault": "events",
+    "StreamIdle": "errors",
+    "StreamQuiet": "events",
+    "TextDelta": "events",
+    "Tool": "tools",
+    "ToolResult": "results",
+    "ToolSet": "tools",
+    "Turn": "turn",
+    "TurnVerdict": "ending",
+    "UnrecognisedStream": "providers",
+    "Usage": "usage",
+    "Verdict": "stop_reasons",
+    "Violation": "outcomes",
+    "__version__": "version",
+    "ahear": "hooks",
+    "asettle": "settling",
+    "finalize": "finalizing",
+    "hear": "hooks",
+    "settle": "settling",
+}
+"""The module of each name. It is loaded when the name is first used, so that `import finalcall`
+costs next to nothing, and a module below it no more than it needs. Type checkers read
+`__init__.pyi`."""
+
+__all__ = [*_HOMES]  # noqa: PLE0604  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"finalcall.{_HOMES[name]}"), name)
+    globals()[name] = value  # from now on it is found without this function
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

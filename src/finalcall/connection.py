@@ -79,7 +79,7 @@ class Connection:
 
     def release(self) -> None:
         """Leave the connection as it was found. May be called twice, or for nothing."""
-        fields = vars(self._network)
+        fields = cast("dict[str, Any]", vars(self._network))
         if self._limited is not None and fields.get("read") is self._limited:
             del fields["read"]
 

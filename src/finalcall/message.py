@@ -21,7 +21,7 @@ from finalcall.events import (
     StreamFault,
     TextDelta,
 )
-from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy, finalize
+from finalcall.finalizing import TruncationPolicy, UnconfirmedPolicy, finalize
 from finalcall.limits import Limits
 from finalcall.outcomes import Cause, Outcome
 from finalcall.stop_reasons import StopReason, Verdict, worst

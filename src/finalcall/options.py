@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from finalcall.events import CallSettled
-from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy
+from finalcall.finalizing import TruncationPolicy, UnconfirmedPolicy
 from finalcall.idle import Idle
 from finalcall.limits import Limits
 from finalcall.message import Choices

@@ -26,7 +26,7 @@ from finalcall.events import (
     StreamFault,
     StreamQuiet,
 )
-from finalcall.finalize import TruncationPolicy, UnconfirmedPolicy
+from finalcall.finalizing import TruncationPolicy, UnconfirmedPolicy
 from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks, Idle, Phase
 from finalcall.limits import DEFAULT_LIMITS, Limits
 from finalcall.listeners import WARNING, log
