@@ -255,17 +255,9 @@ def test_agent(fault_server, script, fault):
                 ("['stall']", "*with a name of type list; expected strings*"),
             ]
         ),
-        ("@pytest.mark.finalcall_faults()\ndef test_agent(): ...", "*ask for the fixture*"),
         (
             "@pytest.mark.finalcall_faults(withn=1)\ndef test_agent(fault): ...",
             "*with withn; expected leave_out= or within=",
-        ),
-        (
-            (
-                "import unittest\n\nclass TestOld(unittest.TestCase):\n"
-                "    @pytest.mark.finalcall_faults('stall')\n    def test_agent(self): ..."
-            ),
-            "*a method of a unittest.TestCase cannot*",
         ),
         *(
             (
@@ -279,12 +271,38 @@ def test_agent(fault_server, script, fault):
 def test_a_wrong_mark_says_what_is_wrong(
     pytester: pytest.Pytester, test: str, sentence: str
 ) -> None:
-    """A misspelt fault, a fixture that is not asked for, an unknown argument, no time at all."""
+    """A misspelt fault, an unknown argument, no time at all."""
     pytester.makepyfile(f"import pytest\n\n{test}")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert result.ret in {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED}
     (result.stderr if "ERROR" in result.stderr.str() else result.stdout).fnmatch_lines([sentence])
     assert "site-packages" not in result.stdout.str()  # no trace through pytest itself
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["alone", "in processes"])
+def test_a_mark_that_does_nothing_fails_its_test_alone(
+    pytester: pytest.Pytester, processes: list[str]
+) -> None:
+    """With a sentence; the tests beside it run."""
+    result = run(
+        pytester,
+        """
+import unittest
+
+@pytest.mark.finalcall_faults()
+def test_agent(): ...
+
+class TestOld(unittest.TestCase):
+    @pytest.mark.finalcall_faults("stall")
+    def test_agent(self): ...
+
+def test_beside(): ...
+""",
+        *processes,
+    )
+    result.assert_outcomes(passed=1, errors=2)
+    assert result.stdout.str().count("a method of a unittest.TestCase cannot") >= 2
+    assert "site-packages" not in result.stdout.str()
 
 
 def test_the_fixtures_work_without_a_mark(pytester: pytest.Pytester) -> None:

@@ -188,18 +188,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a mark that does nothing.
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail a test whose mark does nothing.
 
     One of a class or a module is for those of its tests that ask for the fixture.
     """
-    for item in items:
-        if _fault_of(item) is None and any(mark.name == MARK for mark in item.own_markers):
-            raise pytest.UsageError(
-                f"{item.nodeid} is marked {MARK} and asks for neither fault_server nor fault, so "
-                "nothing would go wrong in it; ask for the fixture fault_server (a method of a "
-                "unittest.TestCase cannot: make it a function)"
-            )
+    if _fault_of(item) is None and any(mark.name == MARK for mark in item.own_markers):
+        pytest.fail(
+            f"{item.nodeid} is marked {MARK} and asks for neither fault_server nor fault, so "
+            "nothing would go wrong in it; ask for the fixture fault_server (a method of a "
+            "unittest.TestCase cannot: make it a function)",
+            pytrace=False,
+        )
 
 
 def _fault_of(item: pytest.Item) -> str | None:
