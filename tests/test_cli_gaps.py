@@ -400,7 +400,7 @@ def test_only_a_terminal_gets_bold_headings(
 def test_progress_is_shown_where_somebody_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a terminal it counts the files and cleans up behind itself; elsewhere it is silent."""
+    """On a terminal a bar grows with the files and is gone at the end; elsewhere it is silent."""
     for number in range(45):
         write(tmp_path / f"{number}.jsonl", untimed(lines_of()))
     assert report(capsys, tmp_path)[0] == 1
@@ -408,7 +408,10 @@ def test_progress_is_shown_where_somebody_looks(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     assert report(capsys, tmp_path)[0] == 1
-    assert terminal.getvalue() == "\r20 of 45 files\r40 of 45 files\r\x1b[2K"
+    _, *drawn, gone = terminal.getvalue().split("\r")
+    assert len(drawn) == 45
+    assert drawn[-1] == f"[{'#' * 25}] 100 % of 45 files"
+    assert gone == "\x1b[2K"
 
 
 def test_names_cannot_move_a_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Final, Self, TextIO, final
+from typing import Final
 
 from finalcall.cli.gap_files import find, measure
 from finalcall.cli.gap_limits import MARGIN, PhaseSurvey, Survey, counted, duration
+from finalcall.cli.output import allow_any_text, has_colours
+from finalcall.cli.progress import Progress
 
 _NAMED: Final = 5
 """Files of a kind that the text names; `--json` names all."""
@@ -79,24 +78,17 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"gaps: {error}\n")
         return 2
     survey = Survey()
-    with _Progress(sys.stderr, len(paths)) as progress:
+    with Progress(sys.stderr, len(paths), f"{len(paths)} files") as progress:
         for path in paths:
             survey.take(str(path), measure(path))
             progress.step()
     if options.json:
         lines = [json.dumps(survey.as_json(), indent=2)]
     else:
-        plain = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-        lines = describe(survey, bold=sys.stdout.isatty() and not plain)
-    _allow_any_text(sys.stdout)
+        lines = describe(survey, bold=has_colours(sys.stdout, no_colour=options.no_color))
+    allow_any_text(sys.stdout)
     sys.stdout.write("\n".join(lines) + "\n")
     return 0 if survey.phases else 1
-
-
-def _allow_any_text(stream: TextIO) -> None:
-    """Where an encoding lacks a sign, show "?" for it."""
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="replace")
 
 
 def describe(survey: Survey, *, bold: bool) -> list[str]:
@@ -154,34 +146,3 @@ def _named(named: Mapping[str, str], what: str) -> Iterator[str]:
         yield f"  {file}: {found}"
     if len(named) > _NAMED:
         yield f"  and {len(named) - _NAMED} more (--json names all)"
-
-
-@final
-class _Progress:
-    """How far it is, where somebody looks."""
-
-    def __init__(self, stream: TextIO, total: int) -> None:
-        self._stream = stream
-        self._total = total
-        self._done = 0
-        self._shown = stream.isatty()
-
-    def step(self) -> None:
-        """One more file is done."""
-        self._done += 1
-        if self._shown and self._done % 20 == 0:
-            self._stream.write(f"\r{self._done} of {self._total} files")
-            self._stream.flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._shown:
-            self._stream.write("\r\x1b[2K")
-            self._stream.flush()

@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, TextIO, final
+from typing import Final
 
 from finalcall.cli.gap_limits import printable
 from finalcall.cli.output import allow_any_text, has_colours
+from finalcall.cli.progress import Progress
 from finalcall.cli.report.reading import FILES, find, lines, parse
 from finalcall.cli.report.tables import as_text, draw, summary, tables
 from finalcall.cli.report.tally import Tally
@@ -100,11 +100,12 @@ def _has_plots() -> bool:
 
 def _read(paths: Sequence[Path]) -> Tally:
     tally = Tally(files=len(paths))
-    with _Progress(sys.stderr, paths) as progress:
+    size = sum(map(_size, paths))
+    with Progress(sys.stderr, size, f"{size / 1e6:,.0f} MB") as progress:
         for path in paths:
             try:
-                for number, (line, size) in enumerate(lines(path), start=1):
-                    progress.step(size)
+                for number, (line, length) in enumerate(lines(path), start=1):
+                    progress.step(length)
                     if not line.isspace():
                         found = parse(line)
                         if isinstance(found, str):
@@ -144,43 +145,6 @@ def _show(tally: Tally, *, as_json: bool, no_colour: bool) -> None:
         else:
             return
     sys.stdout.write("\n".join([*said, *as_text(found)]) + "\n")
-
-
-@final
-class _Progress:
-    """How much of the files is read, where somebody looks."""
-
-    def __init__(self, stream: TextIO, paths: Sequence[Path]) -> None:
-        self._stream = stream
-        self._shown = stream.isatty()
-        self._total = sum(map(_size, paths)) if self._shown else 0
-        self._done = 0
-        self._percent = -1
-
-    def step(self, size: int) -> None:
-        """So many bytes more are read."""
-        if not self._total:
-            return
-        self._done += size
-        percent = min(100, 100 * self._done // self._total)
-        if percent > self._percent:
-            self._percent = percent
-            bar = "#" * (percent // 4)
-            self._stream.write(f"\r[{bar:.<25}] {percent:3} % of {self._total / 1e6:,.0f} MB")
-            self._stream.flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._shown:
-            self._stream.write("\r\x1b[2K")
-            self._stream.flush()
 
 
 def _size(path: Path) -> int:
