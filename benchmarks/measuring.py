@@ -11,7 +11,7 @@ import gc
 import math
 import statistics
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -79,7 +79,7 @@ def turn_about(
     seconds: float,
     most: int,
     fewest: int = FEWEST_ROUNDS,
-    slow: Collection[str] = (),
+    slow: Mapping[str, int] | None = None,
 ) -> dict[str, list[float]]:
     """Measure contestants one after the other, round by round; every other round backwards.
 
@@ -88,13 +88,14 @@ def turn_about(
         seconds: Begin no further round after this time.
         most: Rounds at most.
         fewest: Rounds at least, however long they take.
-        slow: Those that take part in the first round only.
+        slow: Those that take part in the first rounds only, and in how many of them.
 
     Returns:
         CPU seconds by name, in the order of the rounds. A first round, which warms up, is not
         in them unless one round is all that was asked for.
     """
     times: dict[str, list[float]] = {name: [] for name in contestants}
+    slow = slow or {}
     if most > 1:
         for name, run in contestants.items():
             if name not in slow:
@@ -105,7 +106,7 @@ def turn_about(
     end = time.monotonic() + seconds
     for round_ in range(most):
         for name in list(contestants)[:: -1 if round_ % 2 else 1]:
-            if round_ == 0 or name not in slow:
+            if round_ < slow.get(name, most):
                 times[name].append(contestants[name]())
         if round_ + 1 >= fewest and time.monotonic() > end:
             break

@@ -42,7 +42,7 @@ class _Case:
         self.events = materials.EVENTS[provider]([materials.arguments(size)])
         self.chunks = materials.chunks(materials.to_bytes(self.events))
         self.tools = ToolSet(materials.TOOLS)
-        self.seconds = 4.0 if size < 20_000 else 12.0
+        self.seconds = {20_000: 12.0, 200_000: 24.0}.get(size, 4.0)
 
     # What is compared
 
@@ -93,7 +93,7 @@ class _Case:
     ) -> dict[str, list[float]]:
         if quick:
             return turn_about(contestants, seconds=0, most=1, fewest=1)
-        slow = {"helper"} if self.size > 20_000 else set[str]()
+        slow = {20_000: {"helper": 3}, 200_000: {"helper": 1}}.get(self.size)
         return turn_about(contestants, seconds=self.seconds, most=200, slow=slow)
 
     def _sdk_rows(self, times: dict[str, list[float]], how: str) -> list[Row]:

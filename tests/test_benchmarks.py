@@ -47,7 +47,7 @@ def test_a_ratio_is_taken_within_each_round() -> None:
 
 
 def test_contestants_take_turns_and_slow_ones_stop_early() -> None:
-    """Every other round runs backwards; slow contestants take part in the first round only."""
+    """Every other round runs backwards; slow contestants take part in the first rounds only."""
     order: list[str] = []
 
     def contestant(name: str) -> float:
@@ -59,7 +59,7 @@ def test_contestants_take_turns_and_slow_ones_stop_early() -> None:
         seconds=60,
         most=4,
         fewest=2,
-        slow={"c"},
+        slow={"c": 1},
     )
     assert "".join(order) == "ab" + "abc" + "ba" + "ab" + "ba"
     assert {name: len(spent) for name, spent in times.items()} == {"a": 4, "b": 4, "c": 1}
