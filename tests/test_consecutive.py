@@ -12,8 +12,10 @@ from finalcall import (
     ArgumentsDelta,
     CallSettled,
     Cause,
+    Dispatchable,
     Event,
     ExternalCallChanged,
+    Failed,
     Limits,
     Settler,
     StreamFault,
@@ -23,7 +25,7 @@ from finalcall.providers import PROVIDERS
 from finalcall.providers.base import Context
 from finalcall.providers.openai_chat.fields import fields_of
 from tests.chat_chunks import chunk
-from tests.messages import TOOLS, call, message_start, stopped
+from tests.messages import TOOLS, call, message_start, stopped, to_sse
 from tests.streams import FIXTURES, Case, cases
 
 WITH_SHORT_WAY = ("anthropic", "openai-chat", "openai-responses")
@@ -85,6 +87,32 @@ def test_nothing_is_taken_after_a_piece_that_ends_the_message() -> None:
         if getattr(event, "text", "") == "a":
             settler.blocks.end()
     assert len(list(left)) == 2
+
+
+@pytest.mark.parametrize("how", ["events", "bytes", "one by one"])
+def test_a_call_that_is_too_long_leaves_the_calls_beside_it_alone(how: str) -> None:
+    """It passes its own limit in the middle of its pieces; the message goes on."""
+    natives = [
+        message_start(),
+        *call(0, arguments="", stop=False),
+        *(piece(text) for text in ('{"title": "', "x" * 20, "x" * 20, "x" * 20, '"}')),
+        {"type": "content_block_stop", "index": 0},
+        *call(1, "another"),
+        *stopped(),
+    ]
+    settler = Settler(tools=TOOLS, limits=Limits(arguments=40))
+    if how == "one by one":
+        for native in natives:
+            settler.feed(native)
+    elif how == "bytes":
+        settler.feed(to_sse(natives))
+    else:
+        list(settler.feed_all(natives))
+    first, second = settler.outcomes
+    assert isinstance(first, Failed)
+    assert first.cause is Cause.LIMIT
+    assert isinstance(second, Dispatchable)
+    assert settler.anomalies == []
 
 
 def test_what_the_source_raises_loses_nothing_that_came_before() -> None:

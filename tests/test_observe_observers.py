@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from finalcall import AsyncTurn, Call, Cause, Settler, Turn, observe
+from finalcall import AsyncTurn, Call, Cause, Limits, Settler, Turn, observe
 from finalcall.correction import Corrections, arun_turn, run_turn
 from finalcall.known import Known
 from finalcall.observe import Correction, Observer, SettledCall
@@ -289,6 +289,21 @@ def test_gaps_are_those_of_the_call(notes: Notes) -> None:
     assert (first.duration, second.duration) == (28.5, 15.0)
     assert settler.stats.gaps["in_call"].max == 4.0
     assert settler.stats.gaps["between"].max == 8.0
+
+
+def test_a_message_that_grew_too_long_ended_when_its_last_piece_came(notes: Notes) -> None:
+    """The piece that passed the limit was waited for, too."""
+    begun = [message_start(), *call(0, arguments='{"title": "', stop=False)]
+    pieces = [{**begun[-1], "delta": {**begun[-1]["delta"], "partial_json": "x" * 30}}] * 3
+    settler = Settler(tools=None, limits=Limits(message=80))
+    now = 0.0
+    for native in (*begun, *pieces):
+        settler.deadline(now)
+        now += 5.0
+        settler.feed(native, now)
+    (settled,) = notes.calls
+    assert settled.cause is Cause.LIMIT
+    assert settled.duration == now - 10.0
 
 
 def test_the_wait_that_ended_the_turn_counts(notes: Notes) -> None:

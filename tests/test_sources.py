@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import SimpleNamespace
@@ -146,6 +147,25 @@ def test_each_read_is_given_what_is_left_of_the_nearest_limit() -> None:
         assert next(left) == 2
         source.close()
     assert given == [20.0, 1.0, 50.0]
+
+
+def test_a_flood_of_keep_alives_is_ended_by_the_limit_on_progress() -> None:
+    """There is always something to be read, and nothing in it."""
+    told = Waiting(Clocks(Idle(progress=0.05)), time.monotonic)
+    network = SimpleNamespace(read=lambda *_, **__: b": keep-alive")
+
+    def natives() -> Iterator[Any]:
+        while network.read(1, timeout=600.0):
+            pass
+        yield
+
+    near, far = socket.socketpair()
+    with near, far:
+        limited = Connection(SimpleNamespace(), network, near)
+        source = DirectSource(natives, lambda: None, told, connection=limited)
+        with pytest.raises(Overdue):
+            next(source.natives())
+        source.close()
 
 
 def test_only_a_read_is_woken_by_closing() -> None:

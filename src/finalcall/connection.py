@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHORTEST: Final = 0.001
 """Seconds that a read may last at least: none at all would ask a socket not to wait, which is
-another thing, and what has arrived just in time is still read."""
+another thing."""
 
 
 class _Read(Protocol):
@@ -29,24 +29,52 @@ class _LimitedRead:
     """Stands before the `read` of a network stream, while one response is read from it.
 
     Args:
-        read: What it stands before.
+        network: The network stream.
         response: The response. Once it is closed, its connection may be another request's.
-        left: Seconds that a read may last from now on; infinity for ever.
+        left: Seconds that a read may last from now on, by the turn's clock; infinity for ever.
+
+    Attributes:
+        found: What else stood there before, if anything did.
     """
 
-    __slots__ = ("_left", "_read", "_response")
+    __slots__ = ("_left", "_read", "_response", "found")
 
-    def __init__(self, read: _Read, response: Any, left: Callable[[], float]) -> None:
-        # Of the turn before on this connection, if nobody has closed it.
-        self._read: _Read = read._read if type(read) is _LimitedRead else read
+    def __init__(self, network: Any, response: Any, left: Callable[[], float]) -> None:
+        found = _own_read(network)
+        self._read: _Read = network.read
+        if type(found) is _LimitedRead:  # of the turn before on this connection: nobody closed it
+            found, self._read = found.found, found._read
+        self.found: Final[Any] = found
         self._response = response
         self._left = left
 
     def __call__(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        left = math.inf if _is_closed(self._response) else self._left()
-        if left < (math.inf if timeout is None else timeout):
-            timeout = max(left, _SHORTEST)
-        return self._read(max_bytes, timeout=timeout)
+        allowed = math.inf if timeout is None else timeout
+        while True:
+            left = math.inf if _is_closed(self._response) else self._left()
+            if left >= allowed:
+                return self._read(max_bytes, None if allowed == math.inf else allowed)
+            if left <= 0:  # however much is there to be read: it would go on for ever
+                raise TimeoutError("a limit of the turn has passed")
+            given = max(left, _SHORTEST)
+            try:
+                return self._read(max_bytes, given)
+            except Exception as error:
+                # A read that timed out took nothing. The turn's clock may be another than the
+                # system's: only where it says so, too, the time is over.
+                if not _is_timeout(error) or self._left() <= 0:
+                    raise
+            allowed = max(allowed - given, _SHORTEST)
+
+
+def _own_read(network: Any) -> Any:
+    """The `read` that was put on a network stream, `None` where it has only that of its class."""
+    return cast("dict[str, Any]", vars(network)).get("read")
+
+
+def _is_timeout(error: Exception) -> bool:
+    """Whether a read took too long, by the words of httpcore and of Python."""
+    return any(base.__name__ in ("ReadTimeout", "TimeoutError") for base in type(error).__mro__)
 
 
 @final
@@ -72,16 +100,21 @@ class Connection:
         phases of a message nor what was waited in vain. The one that each read is given can.
 
         Args:
-            left: Asked before each read: the seconds that it may last; infinity for ever.
+            left: Asked before each read: the seconds that it may last; infinity for ever. Where
+                none are left, the read raises `TimeoutError`.
         """
-        self._limited = _LimitedRead(self._network.read, self._response, left)
+        self._limited = _LimitedRead(self._network, self._response, left)
         self._network.read = self._limited
 
     def release(self) -> None:
         """Leave the connection as it was found. May be called twice, or for nothing."""
-        fields = cast("dict[str, Any]", vars(self._network))
-        if self._limited is not None and fields.get("read") is self._limited:
-            del fields["read"]
+        limited = self._limited
+        if limited is None or _own_read(self._network) is not limited:
+            return
+        if limited.found is None:
+            del self._network.read
+        else:
+            self._network.read = limited.found
 
     def shut_down(self) -> None:
         """Wake a read that is blocked on the connection; the reader sees it end."""

@@ -177,17 +177,17 @@ class Settler(Shown):
                     clocks.arrived(progress=True)
                 piece = ArgumentsDelta(pieces.call, text, native)
                 if len(text) > pieces.room:
-                    yield from self._overfill(piece)
-                    return
-                pieces.room -= len(text)
-                pieces.count += 1
-                pieces.write(text)
-                if pieces.preview is None:
-                    yield piece
+                    yield from self._overfill(piece, None if clock is None else clock())
                 else:
-                    pieces.preview.feed(text)
-                    yield piece
-                    yield PreviewChanged(pieces.call, pieces.preview)
+                    pieces.room -= len(text)
+                    pieces.count += 1
+                    pieces.write(text)
+                    if pieces.preview is None:
+                        yield piece
+                    else:
+                        pieces.preview.feed(text)
+                        yield piece
+                        yield PreviewChanged(pieces.call, pieces.preview)
             if self.ending is not None:  # by this event, or by whoever was given one
                 return
 
@@ -233,8 +233,10 @@ class Settler(Shown):
             self._timeline.mark()
         self.clocks.phase = self._phase()
 
-    def _overfill(self, piece: ArgumentsDelta) -> list[Event]:
-        """Take a piece for which there is no room."""
+    def _overfill(self, piece: ArgumentsDelta, now: float | None) -> list[Event]:
+        """Take a piece for which its call, or the whole message, has no room."""
+        if now is not None:
+            self._timeline.now = now
         self._catch_up()
         self._stats.events += 1
         self._message.take(piece)
