@@ -172,7 +172,7 @@ class Settler(Shown):
             pieces = self._consecutive
             if pieces is None or (text := pieces.follow(native)) is None:
                 yield from self._feed(native, None if clock is None else clock())
-            else:  # nearly every event; a call of a method here would be seen beside a client's work
+            else:  # nearly every event: a call of a method would be seen beside a client's work
                 if clocks.unsettled:
                     clocks.arrived(progress=True)
                 piece = ArgumentsDelta(pieces.call, text, native)
