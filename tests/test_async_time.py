@@ -192,7 +192,7 @@ def test_a_silence_is_told_live(loop: str) -> None:
         await anyio.sleep_forever()
 
     async def main() -> list[Event]:
-        idle = Idle(in_call=0.5, quiet=0.1)
+        idle = Idle(in_call=1.5, quiet=0.1)
         turn = AsyncTurn(stream(), tools=None, idle_timeout=idle, raises=False)
         async with turn:
             return [event async for event in turn]

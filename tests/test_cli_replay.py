@@ -457,7 +457,7 @@ def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
         "from finalcall.testing import replaying\n"
         "class Slow(replay_pool.Replay):\n"
         "    def file(self, path):\n"
-        "        time.sleep(0.2)\n"
+        "        time.sleep(1)\n"
         "        return super().file(path)\n"
         "replay_pool.Replay = Slow\n"
         "if __name__ == '__main__':\n"

@@ -153,7 +153,7 @@ def idle_of(turn: Turn) -> StreamIdle:
     return error
 
 
-LIMITS = dict.fromkeys(("first", "between", "in_call"), 0.4)
+LIMITS = dict.fromkeys(("first", "between", "in_call"), 0.8)
 PHASES: Mapping[str, Callable[[Client], list[bytes]]] = {
     "first": lambda _: [],
     "between": lambda client: client.begun,
@@ -167,7 +167,7 @@ def test_silence_fires_the_silence_clock_of_its_phase(name: str, phase: str) -> 
     """The other phases' limits would have let it live."""
     client, patient = CLIENTS[name], dict.fromkeys(LIMITS, 60.0)
     before = PHASES[phase](client)
-    turn = run(client, [*sends(before), Stall()], Idle(**{**patient, phase: 0.2}))
+    turn = run(client, [Send(b"".join(before)), Stall()], Idle(**{**patient, phase: 0.2}))
     assert turn.ending is not None
     assert turn.ending.cause is Cause.IDLE
     assert turn.pacing == Pacing("transport", "bytes")
@@ -186,10 +186,10 @@ def test_keep_alives_alone_fire_the_progress_clock(name: str, kind: str, phase: 
     """They keep the silence clock down, whether the client swallows them or hands them on."""
     client = CLIENTS[name]
     steps = [*sends(PHASES[phase](client)), Pings(0.02, client.keep_alives[kind])]
-    turn = run(client, steps, Idle(**LIMITS, progress=0.6, quiet=None))
+    turn = run(client, steps, Idle(**LIMITS, progress=1.2, quiet=None))
     error = idle_of(turn)
     assert error.cause is Cause.STALLED
-    assert 0.6 <= error.seconds < 30
+    assert 1.2 <= error.seconds < 30
 
 
 @pytest.mark.parametrize(("name", "kind"), KEEP_ALIVES)
@@ -217,9 +217,9 @@ def test_a_keep_alive_may_come_first(name: str, kind: str) -> None:
 def test_reasoning_is_progress(name: str) -> None:
     """However long it goes on, neither clock fires."""
     client = CLIENTS[name]
-    thinking = [Send(client.reasoning), Pause(0.05)] * 8
+    thinking = [Send(client.reasoning), Pause(0.1)] * 12
     steps = [*sends(client.begun), *thinking, *sends(client.in_call + client.rest)]
-    turn = run(client, steps, Idle(between=0.3, in_call=0.3, progress=0.3))
+    turn = run(client, steps, Idle(between=1.0, in_call=1.0, progress=1.0))
     assert turn.ending is not None
     assert turn.ending.cause is None
     assert turn.verdict == "dispatch"
@@ -256,7 +256,7 @@ def test_the_users_own_limit_stays_the_users_own(name: str) -> None:
         FaultServer(Script(tuple(steps))) as server,
         client.connect(server.base_url) as connected,
         pytest.raises(Exception, match=r"(?i)timed out") as caught,
-        Turn(client.open_stream(connected.with_options(timeout=0.2)), tools=None) as turn,
+        Turn(client.open_stream(connected.with_options(timeout=1.0)), tools=None) as turn,
     ):
         list(turn)
     assert type(caught.value).__name__ in ("ReadTimeout", "APITimeoutError")
@@ -305,7 +305,7 @@ def test_a_hook_lets_the_turn_hear_and_wake_a_client_that_shows_no_response(name
     first = script.steps[:2]
     endings: list[tuple[Step, Idle, Cause]] = [(Stall(), Idle(**LIMITS), Cause.IDLE)]
     if ping:
-        endings.append((Pings(0.02, ping), Idle(**LIMITS, progress=0.6, quiet=None), Cause.STALLED))
+        endings.append((Pings(0.02, ping), Idle(**LIMITS, progress=1.2, quiet=None), Cause.STALLED))
     for step, idle, cause in endings:
         served = Script((*first, step), script.content_type)
         with FaultServer(served) as server, ExitStack() as stack:

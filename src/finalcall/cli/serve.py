@@ -101,8 +101,8 @@ def run(options: argparse.Namespace) -> int:
         faults = ", ".join(options.fault) or "no fault"
         if recording.ended is not None and recording.ended.how == CUT:
             faults += f"; {CUT_FILE}"
-        _say(f"{server.base_url} serves {options.recording} with {faults}; Ctrl-C ends it")
         try:
+            _say(f"{server.base_url} serves {options.recording} with {faults}; Ctrl-C ends it")
             asyncio.run(_forever())
         except KeyboardInterrupt:
             _say(f"stopped after {counted(len(server.requests), 'request')}")
