@@ -273,7 +273,8 @@ def test_a_wrong_mark_says_what_is_wrong(
 ) -> None:
     """A misspelt fault, an unknown argument, no time at all."""
     pytester.makepyfile(f"import pytest\n\n{test}")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    # In this process, since nothing of it is run.
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
     assert result.ret in {pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED}
     (result.stderr if "ERROR" in result.stderr.str() else result.stdout).fnmatch_lines([sentence])
     assert "site-packages" not in result.stdout.str()  # no trace through pytest itself
