@@ -15,19 +15,25 @@ class Limits:
     """Bounds on one message.
 
     A call over `arguments` keeps its siblings unharmed and settles as `Failed("unparseable")` if
-    nothing worse ended it; passing `calls` or `message` ends the turn, all calls abandoned. Either
-    way the cause is `LIMIT`.
+    nothing worse ended it; passing `calls`, `message` or `other` ends the turn, all calls
+    abandoned. Either way the cause is `LIMIT`.
 
     Attributes:
         arguments: Characters of argument text a call. The largest arguments in recordings of
             real services are under 200,000; a model in a loop sends megabytes.
-        calls: Announced calls a message. No recording has more than a few dozen.
+        calls: Announced calls a message, and choices of it that are not settled. No recording has
+            more than a few dozen.
         message: Characters of text, reasoning and arguments a message.
+        other: Characters that all other events of a message hold: what begins and ends it,
+            signatures, citations, images, what the provider's own tools are given and give back.
+            Some of that is kept for the history; all of it counts. Services repeat a request's
+            instructions and tools in a response, so be generous.
     """
 
     arguments: int = 16 * 1024 * 1024
     calls: int = 4_096
     message: int = 64 * 1024 * 1024
+    other: int = 64 * 1024 * 1024
 
 
 DEFAULT_LIMITS: Final = Limits()

@@ -52,7 +52,7 @@ class Message:
         self.fault: StreamFault | None = None
         self.over: bool = False
         self.past_limits: bool = False
-        self.others: frozenset[int] = frozenset()
+        self.others: set[int] = set()
         self.reasons_disagree: bool = False
         self.open: set[str] = set()
         self._limits = limits
@@ -61,6 +61,7 @@ class Message:
         self._of_call: dict[str, Accumulator] = {}
         self._buffers: dict[str, Buffer] = {}
         self._size = 0
+        self._other = 0
 
     def take(self, event: Event) -> bool:
         """Apply an event.
@@ -74,15 +75,12 @@ class Message:
             if buffer is None:
                 return False
             buffer.append(event.text)
-            self._grow(event.text)
+            self.note(len(event.text))
             return True
         if isinstance(event, TextDelta) or isinstance(event, ReasoningDelta):  # noqa: SIM101 - a union is slow to ask
-            self._grow(event.text)
+            self.note(len(event.text))
             return event.choice in self._accumulators or self._accumulator(event.choice) is not None
         return self._take_rare(event)
-
-    def _grow(self, text: str) -> None:
-        self.note(len(text))
 
     @property
     def room(self) -> int:
@@ -95,9 +93,15 @@ class Message:
         if self._size > self._limits.message:
             self.past_limits = True
 
+    def note_other(self, size: int) -> None:
+        """Be told of characters that came in an event without text, reasoning or arguments."""
+        self._other += size
+        if self._other > self._limits.other:
+            self.past_limits = True
+
     def _take_rare(self, event: Event) -> bool:
         if isinstance(event, ArgumentsRestated):
-            self._grow(event.text)
+            self.note(len(event.text))
             return self._feed_call(event.call, event)
         if isinstance(event, CallAnnounced):
             return self._announce(event)
@@ -112,7 +116,11 @@ class Message:
 
     def pass_limit(self) -> StreamFault:
         """End a message that has grown past its limits."""
-        past = "message" if self._size > self._limits.message else "calls"
+        past = "calls"
+        if self._size > self._limits.message:
+            past = "message"
+        elif self._other > self._limits.other:
+            past = "other"
         fault = StreamFault(Cause.LIMIT, f"{past}_limit")
         self._fail(fault)
         return fault
@@ -121,7 +129,8 @@ class Message:
         known = self._accumulators.get(choice)
         if known is None:
             if self._choices == "first" and self._accumulators:
-                self.others |= {choice}
+                self.others.add(choice)
+                self.past_limits = self.past_limits or len(self.others) > self._limits.calls
                 return None
             known = self._accumulators[choice] = Accumulator(limits=self._limits)
         return known

@@ -23,8 +23,10 @@ from finalcall.events import (
     ExternalState,
     Other,
     PreviewChanged,
+    ReasoningDelta,
     StreamFault,
     StreamQuiet,
+    TextDelta,
 )
 from finalcall.finalizing import TruncationPolicy, UnconfirmedPolicy
 from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks, Idle, Phase
@@ -37,7 +39,7 @@ from finalcall.outcomes import Cause
 from finalcall.previews import PreviewFactory
 from finalcall.providers import provider_named, recognise
 from finalcall.providers.base import Context
-from finalcall.providers.native import read_text
+from finalcall.providers.native import read_text, size_of
 from finalcall.refused import refusal
 from finalcall.shown import Shown
 from finalcall.stop_reasons import Verdict
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
     from finalcall.wire.decoder import Decoder
 
 _BYTES: Final = (bytes, bytearray, memoryview)
+_DELTAS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
+"""Events whose text is nearly all that their native event holds. The message counts it."""
+
 _FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
 """Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
 
@@ -259,6 +264,8 @@ class Settler(Shown):
             events = self._take_all(self._begin(native))
         else:
             events = normaliser.feed(native)
+            if len(events) > 1 or type(events[0]) not in _DELTAS:
+                message.note_other(size_of(native))  # the history may keep any of it
             if len(events) > 1 or not message.take(events[0]):
                 events = self._take_all(events)
             elif type(events[0]) is ArgumentsDelta:

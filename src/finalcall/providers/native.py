@@ -6,6 +6,7 @@ the wrong type reads as absent. Services send `None`, floats for indexes and obj
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -89,3 +90,44 @@ def to_json(value: Any) -> str:
         return json.dumps(to_plain(value), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return _NOT_JSON
+
+
+_TEXTS: Final = (str, bytes)
+_SHORT: Final = (int, float, type(None))
+"""Types of values that take no room worth counting; a Boolean is an `int`."""
+
+
+def size_of(native: Any) -> int:
+    """Characters (or bytes) that a native event holds, whatever it is made of.
+
+    Args:
+        native: An SDK object, a dict, or any value inside one. A message of protocol buffers says
+            its own size.
+    """
+    size = 0
+    todo: list[Any] = [native]
+    seen: set[int] = set()  # an object may refer back to itself
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _TEXTS):
+            size += len(node)
+        elif isinstance(node, _SHORT) or id(node) in seen:
+            continue
+        else:
+            seen.add(id(node))
+            if is_object(node):
+                todo += node
+                todo += node.values()
+            elif isinstance(node, list | tuple):
+                todo += cast("Sequence[Any]", node)
+            elif _says_its_size(node.__class__):
+                size += cast("int", node.ByteSize())
+            else:
+                todo += getattr(node, "__dict__", {}).values()
+    return size
+
+
+@functools.lru_cache(maxsize=1024)
+def _says_its_size(kind: type[Any]) -> bool:
+    """Whether objects of a class are messages of protocol buffers."""
+    return callable(getattr(kind, "ByteSize", None))
