@@ -175,6 +175,43 @@ def test_rule_3_a_withdrawn_call_is_not_trusted_at_a_ceiling_either() -> None:
     assert isinstance(first, Failed)
 
 
+@pytest.mark.parametrize(
+    ("text", "given", "stray", "whole"),
+    [
+        ("", "", '{"title": "x"}', False),
+        (" ", "", '{"title": "x"}', False),
+        ('{"title": "y"}', "", '{"title": "x"}', True),
+        ("", '{"title": "y"}', '{"title": "x"}', True),
+        ("", "", " ", True),
+    ],
+)
+def test_rule_3_an_empty_call_beside_text_of_no_call_is_abandoned(
+    text: str, given: str, stray: str, whole: bool
+) -> None:
+    """The text may be its own; a call with text or input of its own is judged by that."""
+    accumulator = Accumulator()
+    call(accumulator, text, key="a", given=given)
+    call(accumulator, stray, key="b", name=None)
+    first, second = finalize(accumulator, GOOD, tools=None)
+    assert isinstance(first, Dispatchable) is whole
+    if isinstance(first, Failed):
+        assert (first.reason, first.cause) == ("abandoned", Cause.MALFORMED)
+    assert isinstance(second, Failed)
+
+
+def test_rule_3_an_empty_call_beside_text_of_no_call_is_not_trusted_either() -> None:
+    """Neither opt-in lets it run."""
+    accumulator = Accumulator()
+    call(accumulator, "", key="a")
+    call(accumulator, "{}", key="b", name=None)
+    call(accumulator, "", key="c")
+    for stop in (CEILING, None):
+        outcomes = finalize(
+            accumulator, stop, tools=None, truncation="last", unconfirmed="dispatch"
+        )
+        assert all(isinstance(outcome, Failed) for outcome in outcomes)
+
+
 def test_rule_3_a_fault_voids_a_good_stop_reason() -> None:
     """An error after the stop reason abandons the calls, whatever they hold."""
     accumulator = Accumulator()

@@ -366,11 +366,33 @@ def test_an_index_may_be_taken_by_another_call() -> None:
     assert [one[2] for one in words(settler)] == ["abandoned", "dispatchable"]
 
 
-def test_input_for_a_block_that_takes_none_is_noted() -> None:
-    """Nothing of it belongs to a call."""
-    events = [*text("On it."), delta(0, type="input_json_delta", partial_json="{}")]
-    settler = settle(message_start(), *events, *stopped("end_turn"))
-    assert Anomaly("delta_for_unknown_call") in settler.anomalies
+STRAY = delta(0, type="input_json_delta", partial_json='{"title": "x"}')
+STRAYS = {
+    "into a text block": [*text("On it."), STRAY, STRAY, *call(1, arguments="")],
+    "into an open text block": [*text("On it.")[:-1], STRAY, text("")[-1], *call(1, arguments="")],
+    "into a thinking block that took the index": [
+        *call(0, arguments=""),
+        start(0, type="thinking", thinking="", signature=""),
+        STRAY,
+    ],
+    "into a server call that is closed": [
+        *call(0, "srv_1", '{"q": 1}', "web_search", kind="server_tool_use"),
+        STRAY,
+        *call(1, arguments=""),
+    ],
+    "into a block that never began": [STRAY, *call(1, arguments="")],
+}
+
+
+@pytest.mark.parametrize("where", STRAYS)
+def test_input_where_no_call_is_belongs_to_no_call(where: str) -> None:
+    """It is in no text, and beside it the call that got none is not proved whole."""
+    settler = settle(message_start(), *STRAYS[where], *stopped())
+    assert {type(outcome) for outcome in settler.outcomes} == {Failed}
+    assert sorted((outcome.name or "") for outcome in settler.outcomes) == ["", "create_ticket"]
+    (stray,) = (outcome for outcome in settler.outcomes if not outcome.name)
+    assert Anomaly("delta_for_unknown_call", stray.key) in settler.anomalies
+    assert "title" not in str(settler.history())
 
 
 def test_input_given_as_text_is_parsed_like_any_text() -> None:

@@ -181,6 +181,18 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
         [START, *call(0), piece(7, "{}"), end(7), *stop()],
         ["dispatchable", "unparseable"],
     ),
+    "pieces of no call, and a call without any": (
+        [START, begin(1), piece(0, '{"port":"Brest"}'), end(1), *stop()],
+        ["abandoned", "abandoned"],
+    ),
+    "pieces in a text, and a call without any": (
+        [START, *words(0, "On it."), piece(0, '{"port":"Brest"}'), begin(1), end(1), *stop()],
+        ["abandoned", "abandoned"],
+    ),
+    "pieces after a server call, and a call without any": (
+        [START, *SERVER, piece(0, '{"port":"Brest"}'), begin(1), end(1), *stop()],
+        ["abandoned", "abandoned"],
+    ),
     "the same call twice": ([START, *call(0), *call(0), *stop()], ["dispatchable"]),
     "the same call, other text": ([START, *call(0), *call(0, text="{}"), *stop()], ["unparseable"]),
     "the same index for another call": (

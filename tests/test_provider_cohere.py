@@ -184,6 +184,10 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
         [start(), *call(), piece(7, "{}"), end(7), stop()],
         ["dispatchable", "unparseable"],
     ),
+    "pieces of no call, and a call without any": (
+        [start(), begin(1), piece(0, ARGUMENTS), end(1), stop()],
+        ["abandoned", "abandoned"],
+    ),
     "the same call twice": ([start(), *call(), *call(), stop()], ["dispatchable"]),
     "the same call, other text": ([start(), *call(), *call(text="{}"), stop()], ["unparseable"]),
     "a name that never comes": ([start(), begin(name=None), end(), stop()], ["unparseable"]),

@@ -173,6 +173,25 @@ FAILING: dict[str, tuple[Sequence[Any], list[str]]] = {
         [{"event_type": "step.delta", "delta": {"type": "arguments_delta", "arguments": TEXT}}],
         ["abandoned"],
     ),
+    "pieces of no call, and a call without any": (
+        [opened(1), arguments(TEXT), stop(1), completed()],
+        ["abandoned", "abandoned"],
+    ),
+    "pieces in an output, and a call without any": (
+        [*words(0, "On it."), arguments(TEXT), arguments(TEXT), opened(1), stop(1), completed()],
+        ["abandoned", "abandoned"],
+    ),
+    "pieces after a server call, and a call without any": (
+        [
+            start(0, "google_search_call", id="1"),
+            stop(0),
+            arguments(TEXT),
+            opened(1),
+            stop(1),
+            completed(),
+        ],
+        ["abandoned", "abandoned"],
+    ),
     "no JSON": ([*call(text='{"a":'), completed()], ["unparseable"]),
     "sent again, differently": ([*call(), *call(text="{}"), completed()], ["unparseable"]),
     "two generations": (
@@ -191,6 +210,13 @@ def test_what_is_not_proved_whole_does_not_run(fault: str) -> None:
     """Each fault ends in an explicit outcome."""
     events, expected = FAILING[fault]
     assert kinds(settle(*events)) == expected
+
+
+def test_pieces_in_a_server_call_are_its_own() -> None:
+    """Nothing of them belongs to a call of the client's."""
+    searched = [start(0, "google_search_call", id="1"), arguments(TEXT), stop(0)]
+    settler = settle(*searched, opened(1), stop(1), completed())
+    assert outcomes(settler) == [(*GOOD[:3], {})]
 
 
 def test_an_id_on_another_call_is_another_call() -> None:

@@ -102,6 +102,11 @@ class Buffer:
         return self.given if not raw or raw.isspace() else raw
 
     @property
+    def blank(self) -> bool:
+        """Nothing says what the arguments are: no text came, and no input was given."""
+        return not self.overflowed and not self.arguments.strip()
+
+    @property
     def replay_differs(self) -> bool:
         """A replay of the call came, and its text is not the first one."""
         if self._replay is None:

@@ -285,13 +285,13 @@ class AnthropicNormaliser(Normaliser):
         return only_native(native)
 
     def _stray_input(self, native: Any, block: _Block | None, text: str) -> list[Event]:
-        """Input for a server call, or for a block that nothing announced."""
-        if block is not None:
+        """Input for a server call, or where no call is that it could be of."""
+        if block is not None and block.kind in SERVER_CALLS and not block.closed:
             block.pieces.append(text)
-            if block.kind not in SERVER_CALLS:
-                self.anomaly("delta_for_unknown_call")
             return only_native(native)
         index = read_index(native, "index")
+        if block is not None:
+            return self.stray(index, text, native)
         opened = self._begin_call(
             len(self._blocks) if index is None else index, {"type": "tool_use"}, None, None
         )

@@ -130,6 +130,7 @@ class Normaliser(ABC):
         self._ids: set[str] = set()
         self._noted: set[Anomaly] = set()
         self._external_by_id: dict[str, ExternalCall] = {}
+        self._strays: dict[int | None, OpenCall] = {}
 
     @abstractmethod
     def feed(self, native: Any) -> list[Event]:
@@ -211,6 +212,25 @@ class Normaliser(ABC):
         else:
             self._ids.add(identity.call_id)
         return identity
+
+    def stray(self, index: int | None, text: str, native: Any) -> list[Event]:
+        """Argument text that came where no call is: kept as that of a call without a name.
+
+        Such a call fails. Beside it no call that has no text of its own is proved whole, because
+        the text may belong there.
+
+        Args:
+            index: Where it came; what comes there later belongs to it too.
+            text: The piece.
+            native: The event that brought it.
+        """
+        events: list[Event] = []
+        known = self._strays.get(index)
+        if known is None:
+            known = self._strays[index] = OpenCall(self.identify(None, None))
+            self.anomaly("delta_for_unknown_call", known.identity.key)
+            events.append(known.announced(None))
+        return [*events, known.delta(text, native)]
 
     def stopped(self, raw: str, native: Any, choice: int = 0) -> MessageStopped:
         """Read a stop reason: the caller's words first, then the provider's table."""

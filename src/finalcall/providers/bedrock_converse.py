@@ -247,7 +247,7 @@ class BedrockConverseNormaliser(Normaliser):
             if block.closed:
                 self.anomaly("delta_after_end", block.open_call.identity.key)
             return [block.open_call.delta(text, native)]
-        if block is not None and block.kind == "server_call":
+        if block is not None and block.kind == "server_call" and not block.closed:
             block.pieces.append(text)
             return only_native(native)
         index = read_index(payload, "contentBlockIndex")

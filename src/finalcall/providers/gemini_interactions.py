@@ -287,8 +287,12 @@ class GeminiInteractionsNormaliser(Normaliser):
             assert step.open_call is not None
             self.anomaly("delta_for_unknown_call", step.open_call.identity.key)
         open_call = step.open_call
-        if open_call is None or not text:
+        if not text:
             return only_native(native)
+        if open_call is None:
+            if step.kind.endswith("_call") and not step.closed:
+                return only_native(native)  # the input of a call that the service runs
+            return self.stray(index, text, native)
         identity = open_call.identity
         if identity.call_id is None:
             identity.call_id = read_text(delta, "id") or None
@@ -382,8 +386,13 @@ class GeminiInteractionsNormaliser(Normaliser):
         if paused:
             return True
         complete = STOP_REASONS.get(self._status) is Verdict.COMPLETE
-        return complete and all(
-            step.open_call is None or step.open_call.identity.key in answers for step in self._steps
+        return (
+            complete
+            and not self._strays
+            and all(
+                step.open_call is None or step.open_call.identity.key in answers
+                for step in self._steps
+            )
         )
 
     _handlers: ClassVar[Mapping[str, Callable[..., list[Event]]]] = {
