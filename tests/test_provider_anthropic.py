@@ -24,7 +24,7 @@ from finalcall import (
 from finalcall.providers.anthropic import STOP_REASONS
 from tests.expectation import settled
 from tests.history_rules.anthropic import check
-from tests.messages import CLEAN, call, message_start, stopped, text
+from tests.messages import CLEAN, call, message_start, stopped, text, to_sse
 from tests.streams import FIXTURES, Case, cases, settle_natives
 
 CASES = cases(FIXTURES / "anthropic")
@@ -157,14 +157,33 @@ def test_a_call_announced_twice_is_matched_not_appended() -> None:
     assert [one[2] for one in words(other)] == ["unparseable"]
 
 
-def test_an_exception_frame_of_bedrock_voids_the_stop_reason() -> None:
-    """Amazon Bedrock frames the same events, and reports errors under their own names."""
-    settler = settle(
-        message_start(), *call(0), stopped()[0], {"throttlingException": {"message": "slow down"}}
-    )
+ERRORS = {
+    "overloaded_error": {"type": "error", "error": {"type": "overloaded_error"}},
+    "api_error": {"error": {"type": "api_error", "message": "S3NT1N3L"}},
+    "error": {"error": "S3NT1N3L"},
+    "throttlingException": {"throttlingException": {"message": "S3NT1N3L"}},
+    "InternalServerError": {"InternalServerError": {}},
+}
+"""By their code. Amazon Bedrock frames the same events, and names each error in its own way."""
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_an_error_in_the_stream_voids_the_stop_reason(code: str) -> None:
+    """With its type or without; what it says stays out of what is raised."""
+    settler = settle(message_start(), *call(0), stopped()[0], ERRORS[code])
     assert [one[2] for one in words(settler)] == ["abandoned"]
     assert settler.ending is not None
-    assert settler.ending.code == "throttlingException"
+    assert settler.ending.code == code
+    assert "S3NT1N3L" not in repr(settler.error)
+
+
+def test_an_event_that_is_named_error_is_one() -> None:
+    """Its data need not say so again."""
+    settler = Settler("anthropic", tools=None)
+    settler.feed(to_sse([message_start(), *call(0), stopped()[0]]))
+    settler.feed(b'event: error\ndata: {"error":{"type":"api_error"}}\n\n')
+    settler.end()
+    assert [one[2] for one in words(settler)] == ["abandoned"]
 
 
 def test_a_repeated_message_start_is_no_second_message() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, get_args
 
 import pytest
@@ -172,6 +173,12 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
     "an error and no reason": ([start(), *call(), stop(None, error="S3NT1N3L")], ["abandoned"]),
     "an error beside a good reason": ([start(), *call(), stop(error="S3NT1N3L")], ["abandoned"]),
     "an error with its reason": ([start(), *call(), stop("ERROR", error="x")], ["truncated"]),
+    "an error event": (
+        [start(), *call(), {"type": "error", "error": {"message": "S3NT1N3L"}}, stop()],
+        ["abandoned"],
+    ),
+    "an error event of few words": ([start(), *call(), {"type": "error"}, stop()], ["abandoned"]),
+    "an error without its type": ([start(), *call(), {"error": "S3NT1N3L"}, stop()], ["abandoned"]),
     "pieces without an index": (
         [start(), begin(None), piece(None, ARGUMENTS), end(None), stop()],
         ["dispatchable"],
@@ -243,6 +250,19 @@ def test_the_message_of_an_error_is_in_no_exception() -> None:
     settler = settle(start(), *call(), stop(None, error="S3NT1N3L"))
     assert settler.error is not None
     assert "S3NT1N3L" not in str(settler.error)
+
+
+@pytest.mark.parametrize("data", ['{"message":"S3NT1N3L"}', '{"error":{"message":"S3NT1N3L"}}'])
+def test_an_event_that_is_named_error_is_one(data: str) -> None:
+    """Its data need not say so again."""
+    settler = Settler("cohere", tools=None)
+    for event in [start(), *call()]:
+        settler.feed(f"data: {json.dumps(event)}\n\n".encode())
+    settler.feed(f"event: error\ndata: {data}\n\n".encode())
+    settler.feed(f"data: {json.dumps(stop())}\n\n".encode())
+    settler.end()
+    assert kinds(settler) == ["abandoned"]
+    assert "S3NT1N3L" not in repr(settler.error)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from finalcall.providers.base import (
     Normaliser,
     OpenCall,
     Provider,
+    bare_error,
     carrying,
     only_native,
 )
@@ -154,11 +155,12 @@ class AnthropicNormaliser(Normaliser):
         return follow
 
     def _other(self, native: Any) -> list[Event]:
-        """An event that says nothing new, or an exception frame of Amazon Bedrock."""
+        """An event that says nothing new, an error alone, or an error's frame of Amazon Bedrock."""
         name = next(iter(native), "") if is_object(native) and len(native) == 1 else ""
-        if str(name).endswith("Exception"):
+        if str(name).endswith(("Exception", "Error")):
             return [self.fault({"type": str(name)}, native)]
-        return only_native(native)
+        error = bare_error(native)
+        return only_native(native) if error is None else [self.fault(error, native)]
 
     def _message_start(self, native: Any) -> list[Event]:
         message = read(native, "message")

@@ -29,6 +29,7 @@ from finalcall.events import (
 )
 from finalcall.narrow import is_mapping
 from finalcall.outcomes import Cause
+from finalcall.providers.native import read
 from finalcall.results import ToolResult
 from finalcall.stop_reasons import StopReason, Verdict
 from finalcall.tools import ToolSet
@@ -255,6 +256,11 @@ class Normaliser(ABC):
         if call_id:
             self._external_by_id[call_id] = made
         return ExternalCallChanged(made, native)
+
+
+def bare_error(native: Any) -> Any:
+    """The error of an event that says nothing else, not even its type; `None` for all others."""
+    return None if isinstance(read(native, "type"), str) else read(native, "error")
 
 
 def error_code(error: Any) -> str:
