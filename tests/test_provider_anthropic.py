@@ -420,6 +420,20 @@ def test_input_given_as_text_is_parsed_like_any_text() -> None:
     assert words(settle(message_start(), *given_text, *stopped()))[0][3] == {"title": "x"}
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [
+        {"type": "input_json_delta", "partial_json": {"title": "x"}},
+        {"partial_json": '{"title": "x"}'},
+    ],
+    ids=["an object", "no type"],
+)
+def test_pieces_of_another_shape_are_pieces(piece: dict[str, Any]) -> None:
+    """Else the call would run with no arguments at all."""
+    events = [*call(0, arguments="", stop=False), delta(0, **piece), *call(0)[-1:]]
+    assert words(settle(message_start(), *events, *stopped()))[0][3] == {"title": "x"}
+
+
 def test_a_compaction_goes_back_as_it_came() -> None:
     """Whole in its start, or in pieces."""
     pieces = [

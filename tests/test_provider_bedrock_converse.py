@@ -229,6 +229,22 @@ def test_the_ids_text_and_usage_are_the_streams_own() -> None:
     assert settler.verdict == "dispatch"
 
 
+@pytest.mark.parametrize(
+    "events",
+    [
+        [begin(0), piece(0, {"port": "Brest"}), end(0)],
+        [begin(0, input={"port": "Brest"}), end(0)],
+        [begin(0, input='{"port": "Brest"}'), piece(0, ""), end(0)],
+        [begin(0, input={"port": "Lyon"}), piece(0, '{"port": "Brest"}'), end(0)],
+        [begin(0, input={}), piece(0, {}), piece(0, '{"port": "Brest"}'), end(0)],
+    ],
+    ids=["a piece", "the start", "text in the start", "pieces after it", "placeholders"],
+)
+def test_input_may_be_an_object_and_come_with_the_start(events: list[Any]) -> None:
+    """It is an argument text like any other; pieces replace what the start gave."""
+    assert outcomes(settle(START, *events, *stop())) == [GOOD]
+
+
 def test_a_ceiling_that_the_usage_reaches_overrules_the_reason() -> None:
     """The usage report comes after the stop reason, and still counts."""
     assert kinds(settle(START, *call(0), *stop(), ceiling=20)) == ["truncated"]

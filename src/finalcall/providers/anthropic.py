@@ -39,9 +39,9 @@ from finalcall.providers.native import (
     read_index,
     read_list,
     read_text,
-    to_json,
     to_plain,
 )
+from finalcall.providers.values import given_text
 from finalcall.stop_reasons import Verdict
 from finalcall.strict import NotStrictJSON, parse_strict
 
@@ -230,7 +230,7 @@ class AnthropicNormaliser(Normaliser):
     def _begin_call(
         self, index: int, content: Any, known: _Block | None, native: Any
     ) -> list[Event]:
-        given = _given_input(read(content, "input"))
+        given = given_text(read(content, "input"))
         call_id, name = read_text(content, "id"), read_text(content, "name")
         start: dict[str, Any] = to_plain(content)
         if known is not None and known.open_call is not None:
@@ -258,8 +258,10 @@ class AnthropicNormaliser(Normaliser):
         delta = read(native, "delta")
         kind = read(delta, "type")
         block = self._by_index.get(self._index(native))
+        if kind is None and isinstance(read(delta, "partial_json"), str):
+            kind = "input_json_delta"
         if kind == "input_json_delta":
-            text = read_text(delta, "partial_json")
+            text = given_text(read(delta, "partial_json"))
             if not text:
                 return only_native(native)
             if block is not None and block.open_call is not None:
@@ -385,15 +387,6 @@ class AnthropicNormaliser(Normaliser):
         "message_start": _message_start,
         "message_stop": _message_stop,
     }
-
-
-def _given_input(value: Any) -> str:
-    """Input that came with the announcement, as text; `{}` there is only a placeholder."""
-    if value is None or value == {}:
-        return ""
-    if isinstance(value, str):
-        return value
-    return to_json(value)
 
 
 def _is_error(content: Any) -> bool:

@@ -34,6 +34,7 @@ from finalcall.providers.base import (
     only_native,
 )
 from finalcall.providers.native import read, read_count, read_index, read_list, read_text, to_plain
+from finalcall.providers.values import given_text
 from finalcall.stop_reasons import Verdict
 from finalcall.strict import NotStrictJSON, encodable, parse_strict
 
@@ -188,6 +189,7 @@ class BedrockConverseNormaliser(Normaliser):
 
     def _begin_call(self, index: int, start: Any, native: Any) -> list[Event]:
         call_id, name = read_text(start, "toolUseId"), read_text(start, "name")
+        given = given_text(read(start, "input"))
         known = self._by_index.get(index)
         if known is not None and known.open_call is not None:
             identity = known.open_call.identity
@@ -197,20 +199,20 @@ class BedrockConverseNormaliser(Normaliser):
                 return only_native(native)
             if (identity.call_id, identity.name) == (call_id or None, name or None):
                 self.anomaly("call_replayed", identity.key)
-                return [known.open_call.announced(native)]
+                return [known.open_call.announced(native, given)]
         identity = self.identify(call_id, name)
         block = self._open(index, _Block("call", {}))
         block.open_call = OpenCall(identity)
         if not name:
             self.anomaly("no_name", identity.key)
-        return [block.open_call.announced(native)]
+        return [block.open_call.announced(native, given)]
 
     def _delta(self, payload: Any, native: Any) -> list[Event]:
         delta = read(payload, "delta")
         call = read(delta, "toolUse")
         block = self._block_of(payload)
         if call is not None:
-            return self._input(payload, block, read_text(call, "input"), native)
+            return self._input(payload, block, given_text(read(call, "input")), native)
         text = read_text(delta, "text")
         if text:
             self._kept(payload, block, "text").pieces.append(text)

@@ -33,7 +33,8 @@ from finalcall.providers.base import (
     only_native,
 )
 from finalcall.providers.gemini_steps import Step, answer_steps, input_steps
-from finalcall.providers.native import read, read_count, read_index, read_list, read_text, to_json
+from finalcall.providers.native import read, read_count, read_index, read_list, read_text
+from finalcall.providers.values import given_text
 from finalcall.stop_reasons import Verdict
 
 STOP_REASONS: Final[Mapping[str, Verdict]] = {
@@ -216,7 +217,7 @@ class GeminiInteractionsNormaliser(Normaliser):
 
     def _begin_call(self, index: int, native_step: Any, native: Any) -> list[Event]:
         call_id, name = read_text(native_step, "id"), read_text(native_step, "name")
-        given = _given(read(native_step, "arguments"))
+        given = given_text(read(native_step, "arguments"))
         known = self._by_index.get(index)
         if known is not None and known.open_call is not None:
             identity = known.open_call.identity
@@ -275,8 +276,7 @@ class GeminiInteractionsNormaliser(Normaliser):
     def _add_arguments(
         self, step: Step | None, index: int | None, delta: Any, native: Any
     ) -> list[Event]:
-        value = read(delta, "arguments")
-        text = value if isinstance(value, str) else _given(value)
+        text = given_text(read(delta, "arguments"))
         events: list[Event] = []
         if step is None:
             if not text:
@@ -338,7 +338,7 @@ class GeminiInteractionsNormaliser(Normaliser):
         step = self._call_step(native_step)
         self._steps.append(step)
         assert step.open_call is not None
-        announced = step.open_call.announced(None, _given(read(native_step, "arguments")))
+        announced = step.open_call.announced(None, given_text(read(native_step, "arguments")))
         return [announced, CallCompleted(step.open_call.call)]
 
     def _answered(self, step: Step, holder: Any, native: Any) -> list[Event]:
@@ -419,13 +419,6 @@ def _kind_of(event: Any) -> str:
     if not kind and is_object(event) and read_text(event, "type") == "error":
         return "error"
     return kind
-
-
-def _given(value: Any) -> str:
-    """Arguments that came as a value, as text; `{}` there is only a placeholder."""
-    if value is None or value == {}:
-        return ""
-    return value if isinstance(value, str) else to_json(value)
 
 
 PROVIDER: Final = Provider("gemini-interactions", GeminiInteractionsNormaliser, recognises, "sse")

@@ -12,3 +12,8 @@ def text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else to_json(value)
+
+
+def given_text(value: Any) -> str:
+    """The same where `{}` is only a placeholder for arguments that come later, if any do."""
+    return "" if value == {} else text_of(value)
