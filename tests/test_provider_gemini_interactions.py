@@ -219,6 +219,13 @@ def test_pieces_in_a_server_call_are_its_own() -> None:
     assert outcomes(settler) == [(*GOOD[:3], {})]
 
 
+def test_every_call_that_only_the_closing_event_states_is_settled() -> None:
+    """Without ids too."""
+    stated = {"type": "function_call", "name": "get_tide", "arguments": ARGUMENTS}
+    settler = settle(completed(steps=[stated, {**stated, "name": "b"}]))
+    assert outcomes(settler) == [(None, *GOOD[1:]), (None, "b", *GOOD[2:])]
+
+
 def test_an_id_on_another_call_is_another_call() -> None:
     """At the same index too; both keep their arguments."""
     settler = settle(*call(), *call(0, text="{}", name="b"), *call(1), completed())

@@ -145,8 +145,9 @@ class GeminiInteractionsNormaliser(Normaliser):
         self._token = read_text(interaction, "continuation_token")
         self._read_usage(read(interaction, "usage"))
         events: list[Event] = []
+        streamed = bool(self._keys)
         for step in read_list(interaction, "steps"):
-            events += self._step_stated(_known(step, "type"))
+            events += self._step_stated(_known(step, "type"), streamed=streamed)
         status = read_text(interaction, "status")
         if status:
             events += self._stop(status, native, read(interaction, "error"))
@@ -329,10 +330,13 @@ class GeminiInteractionsNormaliser(Normaliser):
             return only_native(native)
         return [CallCompleted(step.open_call.call, False, native)]
 
-    def _step_stated(self, native_step: Any) -> list[Event]:
-        """A step that the closing event states: a call there that nothing announced is whole."""
+    def _step_stated(self, native_step: Any, *, streamed: bool) -> list[Event]:
+        """A step that the closing event states: a call there that nothing announced is whole.
+
+        One without an id is known where calls were streamed before.
+        """
         call_id = read_text(native_step, "id")
-        known = call_id in self._ids if call_id else bool(self._keys)
+        known = call_id in self._ids if call_id else streamed
         if known or read_text(native_step, "type") != "function_call":
             return []
         step = self._call_step(native_step)
