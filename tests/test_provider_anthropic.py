@@ -403,6 +403,26 @@ STRAYS = {
 }
 
 
+def test_calls_without_ids_at_one_index_are_two_where_the_first_is_closed() -> None:
+    """While it is open, or where its message is told again, the second is its replay."""
+    two = [*call(0, ""), *call(0, "")]
+    assert len(settle(message_start(), *two, *stopped()).outcomes) == 2
+    told_again = [message_start(), *call(0, ""), message_start(), *call(0, ""), *stopped()]
+    assert [one[2] for one in words(settle(*told_again))] == ["dispatchable"]
+    opened = [call(0, "")[0], *call(0, "")]
+    assert [one[2] for one in words(settle(message_start(), *opened, *stopped()))] == [
+        "dispatchable"
+    ]
+
+
+@pytest.mark.parametrize("call_id", ["toolu_1", ""])
+def test_a_call_of_message_start_may_be_told_again_by_its_own_events(call_id: str) -> None:
+    """It is one call, whether it has an id or not."""
+    block = {"type": "tool_use", "id": call_id, "name": "create_ticket", "input": {"title": "x"}}
+    settler = settle(message_start(content=[block]), *call(0, call_id), *stopped())
+    assert [one[2] for one in words(settler)] == ["dispatchable"]
+
+
 @pytest.mark.parametrize("where", STRAYS)
 def test_input_where_no_call_is_belongs_to_no_call(where: str) -> None:
     """It is in no text, and beside it the call that got none is not proved whole."""

@@ -195,6 +195,10 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
     ),
     "the same call twice": ([START, *call(0), *call(0), *stop()], ["dispatchable"]),
     "the same call, other text": ([START, *call(0), *call(0, text="{}"), *stop()], ["unparseable"]),
+    "the same index for another call without an id": (
+        [START, *call(0, ""), *call(0, ""), *stop()],
+        ["dispatchable", "dispatchable"],
+    ),
     "the same index for another call": (
         [START, *call(0, "a"), *call(0, "b"), *stop()],
         ["dispatchable", "dispatchable"],

@@ -196,6 +196,14 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
         ["abandoned", "abandoned"],
     ),
     "the same call twice": ([start(), *call(), *call(), stop()], ["dispatchable"]),
+    "the same index for another call without an id": (
+        [start(), *call(0, ""), *call(0, ""), stop()],
+        ["dispatchable", "dispatchable"],
+    ),
+    "the same call without an id, its message told again": (
+        [start(), *call(0, ""), start(), *call(0, ""), stop()],
+        ["dispatchable"],
+    ),
     "the same call, other text": ([start(), *call(), *call(text="{}"), stop()], ["unparseable"]),
     "a name that never comes": ([start(), begin(name=None), end(), stop()], ["unparseable"]),
     "a start again, the same id": ([start(), *call(), start(), stop()], ["dispatchable"]),

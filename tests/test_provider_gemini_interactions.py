@@ -237,6 +237,12 @@ def test_an_id_on_another_call_is_another_call() -> None:
     assert "duplicate_call_id" in names(settler)
 
 
+def test_a_call_without_an_id_after_a_closed_one_is_another_call() -> None:
+    """At the same index, with the same name."""
+    settler = settle(*call(call_id=""), *call(call_id=""), completed())
+    assert outcomes(settler) == [(None, *GOOD[1:])] * 2
+
+
 def test_a_piece_after_the_end_counts() -> None:
     """Strict parsing judges the whole."""
     settler = settle(*call(), arguments("x"), completed())

@@ -179,6 +179,8 @@ class AnthropicNormaliser(Normaliser):
         for index, content in enumerate(read_list(message, "content")):
             events += self._begin(index, content, None)
             events += self._close(index, None)
+            # The block's own events may still follow, and then they tell it again.
+            self._by_index[index].closed = False
         stop_reason = read_text(message, "stop_reason")
         if stop_reason:
             events.append(self.stopped(stop_reason, None))
@@ -240,7 +242,7 @@ class AnthropicNormaliser(Normaliser):
                 identity.name, identity.call_id = name or None, call_id or None
                 known.start = start
                 return only_native(native)
-            if (identity.call_id, identity.name) == (call_id or None, name or None):
+            if self.replays(identity, call_id, name, closed=known.closed):
                 self.anomaly("call_replayed", identity.key)
                 return [known.open_call.announced(native, given)]
         identity = self.identify(

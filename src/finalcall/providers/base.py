@@ -214,6 +214,20 @@ class Normaliser(ABC):
             self._ids.add(identity.call_id)
         return identity
 
+    def replays(self, known: CallIdentity, call_id: str, name: str, *, closed: bool) -> bool:
+        """Whether an announcement where a call is already is that call's own, once more.
+
+        Args:
+            known: The call.
+            call_id: The announcement's id; an empty one is no id. Without one, what follows a
+                closed call is another of its name, but where the whole message is told again.
+            name: The announcement's name.
+            closed: The call got its own end.
+        """
+        if (known.call_id, known.name) != (call_id or None, name or None):
+            return False
+        return bool(call_id) or not closed or Anomaly("message_restarted") in self._noted
+
     def stray(self, index: int | None, text: str, native: Any) -> list[Event]:
         """Argument text that came where no call is: kept as that of a call without a name.
 

@@ -197,7 +197,7 @@ class BedrockConverseNormaliser(Normaliser):
                 # Its pieces came first: the announcement only says whose they were.
                 identity.name, identity.call_id = name or None, call_id or None
                 return only_native(native)
-            if (identity.call_id, identity.name) == (call_id or None, name or None):
+            if self.replays(identity, call_id, name, closed=known.closed):
                 self.anomaly("call_replayed", identity.key)
                 return [known.open_call.announced(native, given)]
         identity = self.identify(call_id, name)

@@ -213,9 +213,8 @@ class CohereNormaliser(Normaliser):
             # Its pieces came first: the announcement only says whose they were.
             known.identity.name, known.identity.call_id = name or None, call_id or None
             return []
-        if known is not None and (known.identity.call_id, known.identity.name) == (
-            call_id or None,
-            name or None,
+        if known is not None and self.replays(
+            known.identity, call_id, name, closed=known.identity.key in self._closed
         ):
             self.anomaly("call_replayed", known.identity.key)
         else:

@@ -227,7 +227,7 @@ class GeminiInteractionsNormaliser(Normaliser):
                 identity.name, identity.call_id = name or None, call_id or None
                 known.restart("function_call", native_step)
                 return only_native(native)
-            if identity.call_id == (call_id or None) and identity.name == (name or None):
+            if self.replays(identity, call_id, name, closed=known.closed):
                 self.anomaly("call_replayed", identity.key)
                 known.closed = False
                 return [known.open_call.announced(native, given)]
