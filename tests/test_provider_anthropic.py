@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from finalcall import (
     Anomaly,
+    CallWithdrawn,
     Dispatchable,
     ExternalState,
     Failed,
@@ -101,9 +102,10 @@ def test_the_helpers_second_telling_is_not_counted() -> None:
 
 
 @pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use"])
-def test_server_calls_are_external(kind: str) -> None:
+@pytest.mark.parametrize("result_kind", ["web_search_tool_result", "tool_result"])
+def test_server_calls_are_external(kind: str, result_kind: str) -> None:
     """Their input comes in the same deltas, and they are never an outcome."""
-    result = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
+    result = {"type": result_kind, "tool_use_id": "srv_1", "content": []}
     server = call(0, "srv_1", '{"query": "x"}', "web_search", kind=kind)
     settler = settle(message_start(), *server, start(1, **result), *stopped("end_turn"))
     assert settler.outcomes == []
@@ -139,6 +141,32 @@ def test_a_call_before_a_fallback_is_abandoned() -> None:
         message_start(), *call(0, "a"), start(1, type="fallback"), *call(2, "b"), *stopped()
     )
     assert [one[2] for one in words(settler)] == ["abandoned", "dispatchable"]
+
+
+def test_a_call_is_withdrawn_once_however_many_fallbacks_come() -> None:
+    """A stream of them costs no more than its length."""
+    settler = Settler("anthropic", tools=None)
+    for event in [message_start(), *call(0, "a"), *call(1, "a"), *call(2, "")]:
+        settler.feed(event)
+    events = [event for index in (3, 4) for event in settler.feed(start(index, type="fallback"))]
+    withdrawn = [event.call.key for event in events if isinstance(event, CallWithdrawn)]
+    assert len(withdrawn) == len(set(withdrawn)) == 3
+
+
+def test_a_call_that_the_stream_answers_is_not_the_clients() -> None:
+    """Whoever ran it has run it; its siblings stay."""
+    result = start(1, type="tool_result", tool_use_id="a", content="ok")
+    settler = settle(message_start(), *call(0, "a"), result, *call(2, "b"), *stopped())
+    assert [one[2] for one in words(settler)] == ["abandoned", "dispatchable"]
+    (external,) = settler.external_calls
+    assert (external.call_id, external.name, external.state) == (
+        "a",
+        "create_ticket",
+        ExternalState.DONE,
+    )
+    results = {one: "ok" for one in settler.outcomes if isinstance(one, Dispatchable)}
+    assert check(settler.history(results)) == []
+    assert "'a'" not in str(settler.history(results))
 
 
 def test_two_blocks_may_have_the_same_id() -> None:

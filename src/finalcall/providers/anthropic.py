@@ -114,6 +114,7 @@ class AnthropicNormaliser(Normaliser):
         self._by_index: dict[int | None, _Block] = {}
         self._message_id: str | None = None
         self._started = False
+        self._standing: dict[str, list[OpenCall]] = {}
         self._last_piece: tuple[Any, OpenCall | None] = (None, None)
 
     def feed(self, native: Any) -> list[Event]:
@@ -212,18 +213,19 @@ class AnthropicNormaliser(Normaliser):
             name = read_text(content, "name") or kind
             return [self.external(read_text(content, "id"), name, native)]
         answered = read_text(content, "tool_use_id")
-        if answered and kind.endswith("_tool_result"):
+        if answered and kind.endswith("tool_result"):
             state = ExternalState.FAILED if _is_error(content) else ExternalState.DONE
-            return [self.external(answered, kind.removesuffix("_tool_result"), native, state)]
-        if kind == "fallback":
-            return carrying(
-                [
-                    CallWithdrawn(block.open_call.call)
-                    for block in self._blocks
-                    if block.open_call is not None
-                ],
-                native,
+            # Somebody else ran it, though it may have looked like ours.
+            ours = self._standing.pop(answered, [])
+            name = ours[0].identity.name if ours else None
+            changed = self.external(
+                answered, name or kind.removesuffix("_tool_result"), native, state
             )
+            return [*(CallWithdrawn(one.call) for one in ours), changed]
+        if kind == "fallback":
+            standing = [one for calls in self._standing.values() for one in calls]
+            self._standing.clear()
+            return carrying([CallWithdrawn(one.call) for one in standing], native)
         text = read_text(content, "text") if kind == "text" else ""
         if text:
             return self._add_text(block, text, native)
@@ -241,6 +243,7 @@ class AnthropicNormaliser(Normaliser):
                 # Its pieces came first: the announcement only says whose they were.
                 identity.name, identity.call_id = name or None, call_id or None
                 known.start = start
+                self._standing.setdefault(call_id, []).append(known.open_call)
                 return only_native(native)
             if self.replays(identity, call_id, name, closed=known.closed):
                 self.anomaly("call_replayed", identity.key)
@@ -252,7 +255,9 @@ class AnthropicNormaliser(Normaliser):
         block.open_call = OpenCall(identity)
         self._blocks.append(block)
         self._by_index[index] = block
-        if not name:
+        if name:  # else it fails anyway
+            self._standing.setdefault(call_id, []).append(block.open_call)
+        else:
             self.anomaly("no_name", identity.key)
         return [block.open_call.announced(native, given)]
 
@@ -364,9 +369,12 @@ class AnthropicNormaliser(Normaliser):
         """
         content: list[dict[str, Any]] = []
         results: list[dict[str, Any]] = []
+        ours = {block.open_call.identity.call_id for block in self._blocks if block.open_call}
         for block in self._blocks:
             if block.open_call is None:
-                content += _echo(block)
+                # The result of a call of ours goes where its call has gone.
+                if read_text(block.start, "tool_use_id") not in ours:
+                    content += _echo(block)
                 continue
             answer = answers.get(block.open_call.identity.key)
             if answer is not None:
