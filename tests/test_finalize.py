@@ -311,6 +311,40 @@ def test_rule_4_a_replay_is_equal_or_unparseable(second: str, outcome_type: type
     assert type(outcome) is outcome_type
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "outcome_type"),
+    [
+        (("", '{"a": 1, "b": 2}'), ('{"b":2,\n"a":1}', ""), Dispatchable),
+        (('{"a":1,"b":2}', ""), ("", '{"a": 1, "b": 2}'), Dispatchable),
+        (("", '{"a": 1}'), ('{"a":true}', ""), Failed),
+        (("", '{"a": 1}'), ('{"a":1', ""), Failed),
+        (('{"a":1}', ""), ('{"a": 1}', ""), Failed),
+    ],
+    ids=["text after input", "input after text", "another value", "cut", "two texts"],
+)
+def test_rule_4_a_replay_of_input_that_was_given_has_its_value(
+    first: tuple[str, str], second: tuple[str, str], outcome_type: type
+) -> None:
+    """Given input is written by this library: only its value is compared with a text."""
+    accumulator = Accumulator()
+    made = call(accumulator, first[0], given=first[1])
+    accumulator.feed(CallAnnounced(made, second[1]))
+    accumulator.feed(ArgumentsDelta(made, second[0]))
+    (outcome,) = finalize(accumulator, GOOD, tools=None)
+    assert type(outcome) is outcome_type
+
+
+def test_rule_4_free_text_is_compared_as_it_is() -> None:
+    """Its blanks are the model's."""
+    accumulator = Accumulator()
+    made = call(accumulator, "", given='{"a": 1}', kind=CallKind.CUSTOM)
+    accumulator.feed(CallAnnounced(made))
+    accumulator.feed(ArgumentsDelta(made, '{"a":1}'))
+    (outcome,) = finalize(accumulator, GOOD, tools=None)
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "unparseable"
+
+
 def test_rule_4_a_restated_text_replaces_what_came() -> None:
     """The whole text that a provider states at the end wins over its fragments."""
     accumulator = Accumulator()

@@ -444,10 +444,13 @@ def test_calls_without_ids_at_one_index_are_two_where_the_first_is_closed() -> N
 
 
 @pytest.mark.parametrize("call_id", ["toolu_1", ""])
-def test_a_call_of_message_start_may_be_told_again_by_its_own_events(call_id: str) -> None:
-    """It is one call, whether it has an id or not."""
+@pytest.mark.parametrize("piece", ['{"title": "x"}', '{"title":"x"}'])
+def test_a_call_of_message_start_may_be_told_again_by_its_own_events(
+    call_id: str, piece: str
+) -> None:
+    """It is one call, whether it has an id or not, and whatever blanks are in its text."""
     block = {"type": "tool_use", "id": call_id, "name": "create_ticket", "input": {"title": "x"}}
-    settler = settle(message_start(content=[block]), *call(0, call_id), *stopped())
+    settler = settle(message_start(content=[block]), *call(0, call_id, piece), *stopped())
     assert [one[2] for one in words(settler)] == ["dispatchable"]
 
 

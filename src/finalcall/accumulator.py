@@ -107,11 +107,21 @@ class Buffer:
         return not self.overflowed and not self.arguments.strip()
 
     @property
+    def replay(self) -> str | None:
+        """The text of the call's replay, or the input that came with it; `None` without one."""
+        return None if self._replay is None else self._replay.getvalue() or self._replay_given
+
+    @property
     def replay_differs(self) -> bool:
         """A replay of the call came, and its text is not the first one."""
-        if self._replay is None:
-            return False
-        return (self._replay.getvalue() or self._replay_given) != self.arguments
+        return self.replay not in (None, self.arguments)
+
+    @property
+    def rewritten(self) -> bool:
+        """The call or its replay is told by input that was given, not by a text of its own."""
+        raw = self.raw
+        given = not raw or raw.isspace()
+        return given or (self._replay is not None and not self._replay.tell())
 
     def append(self, text: str) -> None:
         """Add a piece, or match it if the call is being replayed. A stale piece is dropped."""

@@ -13,7 +13,7 @@ from finalcall.lifecycle import Input, State, advance
 from finalcall.narrow import is_object
 from finalcall.outcomes import Cause, Dispatchable, Failed, Outcome, Reason, SchemaError, Violation
 from finalcall.stop_reasons import CAUSES, StopReason, Verdict
-from finalcall.strict import NotStrictJSON, join_surrogates, parse_strict
+from finalcall.strict import NotStrictJSON, join_surrogates, parse_strict, same_value
 from finalcall.tools import ToolSet
 
 TruncationPolicy: TypeAlias = Literal["all", "last"]
@@ -110,7 +110,7 @@ def _judge(buffer: Buffer, tools: ToolSet | None) -> Outcome:
     """Rules 4 to 6, for a finished call."""
     if buffer.overflowed:
         return _failed(buffer, Input.UNPARSEABLE, Cause.LIMIT)
-    if buffer.replay_differs or not buffer.name:
+    if _contradicted(buffer) or not buffer.name:
         return _failed(buffer, Input.UNPARSEABLE, Cause.MALFORMED)
     try:
         if buffer.kind is CallKind.CUSTOM:
@@ -120,6 +120,18 @@ def _judge(buffer: Buffer, tools: ToolSet | None) -> Outcome:
     except NotStrictJSON as error:
         return _failed(buffer, Input.UNPARSEABLE, error.cause)
     return _validate(buffer, buffer.name, value, tools)
+
+
+def _contradicted(buffer: Buffer) -> bool:
+    """Whether a replay of the call says something else than the call.
+
+    Input that was given as a value was written down here: only its value is the service's.
+    """
+    if not buffer.replay_differs:
+        return False
+    if not buffer.rewritten or buffer.kind is CallKind.CUSTOM:
+        return True
+    return not same_value(buffer.arguments, buffer.replay or "")
 
 
 def _validate(buffer: Buffer, name: str, value: Any, tools: ToolSet | None) -> Outcome:

@@ -7,6 +7,7 @@ says about bad text is dropped: it quotes the text.
 
 from __future__ import annotations
 
+import json
 import marshal
 import math
 import struct
@@ -59,6 +60,16 @@ def parse_strict(text: str) -> Any:
     if _holds_infinity(value):
         raise NotStrictJSON(Cause.MALFORMED)
     return value
+
+
+def same_value(one: str, other: str) -> bool:
+    """Whether two texts are strict JSON documents of one value: blanks and order aside."""
+    try:
+        # Compared as text: to Python `1`, `1.0` and `true` are equal.
+        first, second = (json.dumps(parse_strict(text), sort_keys=True) for text in (one, other))
+    except ValueError:
+        return False
+    return first == second
 
 
 def join_surrogates(text: str) -> str:
