@@ -65,6 +65,12 @@ def call(
     return [opened(index, call_id, name), *pieces, stop(index)]
 
 
+def content(event: str, index: int | None = 0, **fields: Any) -> dict[str, Any]:
+    """An event of the API's first version, which had contents in place of steps."""
+    made = {"event_type": f"content.{event}", "index": index, **fields}
+    return {name: value for name, value in made.items() if value is not None}
+
+
 def words(index: int, text: str) -> list[dict[str, Any]]:
     return [start(index, "model_output"), delta(index, "text", text=text), stop(index)]
 

@@ -28,6 +28,7 @@ from tests.interaction_events import (
     as_objects,
     call,
     completed,
+    content,
     created,
     delta,
     kinds,
@@ -217,6 +218,104 @@ def test_pieces_in_a_server_call_are_its_own() -> None:
     searched = [start(0, "google_search_call", id="1"), arguments(TEXT), stop(0)]
     settler = settle(*searched, opened(1), stop(1), completed())
     assert outcomes(settler) == [(*GOOD[:3], {})]
+
+
+STATED = {"type": "function_call", "id": "fc_1", "name": "get_tide", "arguments": ARGUMENTS}
+BLANK = {"type": "function_call"}
+STARTED: dict[str, Any] = {"event_type": "interaction.start", "interaction": {"id": "v1_1"}}
+OVER = {
+    "event_type": "interaction.complete",
+    "interaction": {"id": "v1_1", "status": "requires_action"},
+}
+FIRST_VERSION: dict[str, tuple[Sequence[Any], list[str]]] = {
+    "a call": (
+        [content("start", content=BLANK), content("delta", delta=STATED), content("stop"), OVER],
+        ["dispatchable"],
+    ),
+    "announced with its name": (
+        [
+            content("start", content={**STATED, "arguments": {}}),
+            content("delta", delta=STATED),
+            content("stop"),
+            OVER,
+        ],
+        ["dispatchable"],
+    ),
+    "no indexes": (
+        [
+            content("start", None, content={"type": "text"}),
+            content("delta", None, delta={"type": "text", "text": "On it."}),
+            content("stop", None),
+            content("start", None, content=BLANK),
+            content("delta", None, delta=STATED),
+            content("stop", None),
+            OVER,
+        ],
+        ["dispatchable"],
+    ),
+    "a delta alone": ([content("delta", delta=STATED), content("stop"), OVER], ["dispatchable"]),
+    "only in the closing event": (
+        [{**OVER, "interaction": {"status": "requires_action", "outputs": [STATED]}}],
+        ["dispatchable"],
+    ),
+    "told twice, differently": (
+        [
+            content("delta", delta=STATED),
+            content("delta", delta={**STATED, "arguments": {"port": "Lyon"}}),
+            content("stop"),
+            OVER,
+        ],
+        ["unparseable"],
+    ),
+    "never said who it is": (
+        [content("start", content=BLANK), content("stop"), OVER],
+        ["unparseable"],
+    ),
+    "no end of the call": ([content("delta", delta=STATED), OVER], ["abandoned"]),
+    "no end of the stream": ([content("delta", delta=STATED), content("stop")], ["abandoned"]),
+    "answered by the service": (
+        [
+            content("delta", delta=STATED),
+            content("stop"),
+            content("delta", 1, delta={"type": "function_result", "call_id": "fc_1"}),
+            OVER,
+        ],
+        ["abandoned"],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FIRST_VERSION)
+def test_the_first_version_states_a_call_whole(form: str) -> None:
+    """In a delta; what cannot be read makes the turn fail, and never looks done."""
+    events, expected = FIRST_VERSION[form]
+    settler = settle(STARTED, *events)
+    assert kinds(settler) == expected
+    assert settler.verdict == ("dispatch" if expected == ["dispatchable"] else "fail")
+    if expected == ["dispatchable"]:
+        assert outcomes(settler) == [GOOD]
+
+
+def test_the_first_version_has_texts_and_thoughts_and_calls_of_its_own() -> None:
+    """They go back as steps."""
+    settler = settle(
+        STARTED,
+        content("start", 0, content={"type": "thought", "signature": "c2ln"}),
+        content("delta", 0, delta={"type": "thought_summary", "content": {"text": "Hm."}}),
+        content("start", 1, content={"type": "text", "text": "On "}),
+        content("delta", 1, delta={"type": "text", "text": "it."}),
+        content("delta", 2, delta={"type": "google_search_call", "id": "1"}),
+        content("delta", 3, delta={"type": "google_search_result", "call_id": "1"}),
+        {**OVER, "status": "completed", "interaction": {}},
+    )
+    assert (settler.text, settler.verdict) == ("On it.", "done")
+    assert [one.state for one in settler.external_calls] == ["done"]
+    assert [step["type"] for step in settler.history()] == [
+        "thought",
+        "model_output",
+        "google_search_call",
+        "google_search_result",
+    ]
 
 
 def test_every_call_that_only_the_closing_event_states_is_settled() -> None:
@@ -414,6 +513,8 @@ def test_an_event_that_says_nothing_is_passed_on(native: Any) -> None:
         stop(0),
         completed(),
         status("queued"),
+        STARTED,
+        content("delta", delta={"type": "text", "text": "x"}),
         {"event_type": "error", "error": {"code": "x"}},
         *as_objects([created(), opened(), {"event_type": "interaction.next_year"}]),
     ],
@@ -449,7 +550,15 @@ SCRIPTS = [
     [*thought(0), *call(1), start(2, "google_search_call", id="1"), *call(3, "fc_2"), completed()],
     list(ONE_CALL["over two interactions"]),
 ]
-EXTRA = [opened(0, "x"), arguments("{}", 1), stop(1), created("v9"), completed("failed")]
+EXTRA = [
+    content("start", content=BLANK),
+    content("delta", delta=STATED),
+    opened(0, "x"),
+    arguments("{}", 1),
+    stop(1),
+    created("v9"),
+    completed("failed"),
+]
 
 
 @settings(max_examples=150, deadline=None)

@@ -3,6 +3,8 @@
 A call is a `function_call` step: announced by `step.start`, ended by `step.stop`, judged by the
 status of `interaction.completed`, which comes with every status despite its name. Steps are keyed
 by `index`. Where the SDK goes on by itself with a new interaction, that is still one message.
+
+The API's first version had contents in place of steps, and a delta that states a call whole.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ STOP_REASONS: Final[Mapping[str, Verdict]] = {
 _GOING_ON: Final = frozenset({"in_progress", "queued", "idle"})
 """Statuses that are no end, unless the closing event carries them."""
 
-_EVENT_PREFIXES: Final = ("interaction.", "step.")
+_EVENT_PREFIXES: Final = ("interaction.", "step.", "content.")
+
+_OUTPUTS: Final = frozenset({"text", "image", "audio", "video", "document"})
+"""Contents of the first version that are a step's output now."""
 
 
 def recognises(native: Any) -> bool:
@@ -146,9 +151,9 @@ class GeminiInteractionsNormaliser(Normaliser):
         self._read_usage(read(interaction, "usage"))
         events: list[Event] = []
         streamed = bool(self._keys)
-        for step in read_list(interaction, "steps"):
+        for step in [*read_list(interaction, "steps"), *read_list(interaction, "outputs")]:
             events += self._step_stated(_known(step, "type"), streamed=streamed)
-        status = read_text(interaction, "status")
+        status = read_text(interaction, "status") or read_text(event, "status")
         if status:
             events += self._stop(status, native, read(interaction, "error"))
         self.ended = not self._pausing
@@ -226,6 +231,8 @@ class GeminiInteractionsNormaliser(Normaliser):
                 # Its pieces came first: the announcement only says whose they were.
                 identity.name, identity.call_id = name or None, call_id or None
                 known.restart("function_call", native_step)
+                if given and not identity.size:
+                    return [known.open_call.announced(native, given)]
                 return only_native(native)
             if self.replays(identity, call_id, name, closed=known.closed):
                 self.anomaly("call_replayed", identity.key)
@@ -268,6 +275,31 @@ class GeminiInteractionsNormaliser(Normaliser):
             if kind.endswith("_result"):
                 return self._answered(step, delta, native)
         return only_native(native)
+
+    # Contents, which the first version had
+
+    def _content_start(self, event: Any, native: Any) -> list[Event]:
+        index = read_index(event, "index")
+        index = len(self._steps) if index is None else index
+        content = read(event, "content")
+        if read_text(content, "type") in _OUTPUTS:
+            step = self._keep(index, Step("model_output", None))
+            return carrying(self._add_content(step, content, None), native)
+        events = self._begin(index, content, native)
+        step = self._by_index[index]
+        if step.open_call is not None and step.open_call.identity.name is None:
+            step.kind = ""  # its delta says who it is
+        return events
+
+    def _content_delta(self, event: Any, native: Any) -> list[Event]:
+        delta, index = read(event, "delta"), read_index(event, "index")
+        kind, step = read_text(delta, "type"), self._step_at(index)
+        known = step is not None and step.kind == kind
+        if kind == "function_call" or (kind.endswith(("_call", "_result")) and not known):
+            going_on = step is not None and not step.closed
+            at = len(self._steps) - going_on if index is None else index
+            return self._begin(at, delta, native)
+        return self._step_delta(event, native)
 
     def _step_at(self, index: int | None) -> Step | None:
         if index is None:
@@ -400,9 +432,14 @@ class GeminiInteractionsNormaliser(Normaliser):
         )
 
     _handlers: ClassVar[Mapping[str, Callable[..., list[Event]]]] = {
+        "content.delta": _content_delta,
+        "content.start": _content_start,
+        "content.stop": _step_stop,
         "error": _error,
+        "interaction.complete": _completed,
         "interaction.completed": _completed,
         "interaction.created": _created,
+        "interaction.start": _created,
         "step.delta": _step_delta,
         "step.start": _step_start,
         "step.stop": _step_stop,
