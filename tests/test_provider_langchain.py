@@ -317,6 +317,36 @@ def test_a_last_chunk_brings_the_providers_own_ids() -> None:
     assert outcomes(settler) == [("own", *GOOD[1:])]
 
 
+PARIS, ROME = '{"city": "Paris"}', '{"city": "Rome"}'
+LAST_CALLS: dict[str, tuple[list[Any], Any]] = {
+    "the next index": ([piece(PARIS, "a", "f", 0)], piece(ROME, "b", "f", 1)),
+    "no indexes": ([piece(PARIS, "a", "f", None)], piece(ROME, "b", "f", None)),
+    "no indexes and no ids": ([piece(PARIS, None, "f", None)], piece(ROME, None, "f", None)),
+    "an index only before": ([piece(PARIS, "a", "f", 0)], piece(ROME, "b", "f", None)),
+    "the same index": ([piece(PARIS, "a", "f", 0)], piece(ROME, "b", "f", 0)),
+    "after pieces": (
+        [piece("", "a", "f", 0), piece(PARIS[:5]), piece(PARIS[5:], "a")],
+        piece(ROME, "b", "f", None),
+    ),
+    "after pieces without an id": (
+        [piece("", "a", "f", 0), piece(PARIS, "null", "")],
+        piece(ROME, "b", "f", None),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAST_CALLS)
+def test_the_last_chunk_may_bring_another_call_of_the_same_tool(name: str) -> None:
+    """A call that came whole under an id of its own is not the one that comes last."""
+    before, entry = LAST_CALLS[name]
+    last = chunk(entry, chunk_position="last", response_metadata={"finish_reason": "tool_calls"})
+    settler = settle(*map(chunk, before), last)
+    assert [one[2:] for one in outcomes(settler)] == [
+        ("dispatchable", {"city": "Paris"}),
+        ("dispatchable", {"city": "Rome"}),
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [

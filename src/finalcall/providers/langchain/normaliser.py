@@ -46,6 +46,7 @@ from finalcall.providers.langchain.blocks import (
 from finalcall.providers.langchain.history import content_of, messages
 from finalcall.providers.native import read, read_count, read_index, read_list, read_text
 from finalcall.providers.openai_chat.calls import ChoiceCalls
+from finalcall.providers.openai_chat.keying import KeyedCall
 from finalcall.providers.openai_chat.sink import Sink
 from finalcall.providers.values import text_of
 from finalcall.stop_reasons import StopReason, Verdict
@@ -106,6 +107,7 @@ class LangChainNormaliser(Normaliser):
         self._sink = Sink()
         self._calls = ChoiceCalls(self, self._sink, 0)
         self._numbers: dict[str, int] = {}
+        self._ids_are_minted = False  # each piece has one of its own
         self._server_places: set[int | None] = set()
         self._places: set[int | None] = set()
         self._content: list[Any] = []
@@ -214,6 +216,9 @@ class LangChainNormaliser(Normaliser):
         if not name and self._is_stray(call_id, place):
             return
         self._places |= {place}
+        if not name and call_id not in ("", "null"):
+            heads = [call.identity.call_id for call in self._calls.announced]
+            self._ids_are_minted = self._ids_are_minted or call_id not in heads
         head = {"index": place, "id": call_id}
         if call_id in custom_inputs:
             body = {"custom": {"name": name, "input": custom_inputs[call_id]}}
@@ -250,8 +255,9 @@ class LangChainNormaliser(Normaliser):
         calls as they are at the end.
         """
         calls = self._calls.announced
-        names = [read_text(entry, "name") for entry in entries]
-        if position != "last" or names != [call.identity.name for call in calls]:
+        if position != "last" or len(entries) != len(calls):
+            return False
+        if not all(map(self._states_again, calls, entries)):
             return False
         for call, entry in zip(calls, entries, strict=True):
             call.identity.call_id = read_text(entry, "id") or call.identity.call_id
@@ -262,6 +268,20 @@ class LangChainNormaliser(Normaliser):
             restated = ArgumentsRestated(call.open_call.call, text, self._sink.carried())
             self._sink.events.append(restated)
         return True
+
+    def _states_again(self, call: KeyedCall, entry: Any) -> bool:
+        """Whether an entry of the last chunk can be a call that came in pieces before.
+
+        Its name is the same, and it has no index where the pieces had one. Its id is another one
+        only where the pieces' ids say nothing, or where the pieces make no whole text: a call that
+        came whole under an id of its own is not this one.
+        """
+        if read_text(entry, "name") != call.identity.name:
+            return False
+        if call.index is None or self._place(entry) is not None:
+            return False
+        same_id = read_text(entry, "id") == call.identity.call_id
+        return same_id or self._ids_are_minted or not call.text.closed
 
     # The end
 
