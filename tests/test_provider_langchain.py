@@ -14,6 +14,7 @@ from langchain_core.load import dumpd
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
+    FunctionMessage,
     ToolMessage,
     convert_to_messages,
     message_to_dict,
@@ -480,6 +481,33 @@ def test_custom_calls_are_free_text() -> None:
     assert answer["content"] == [{"type": "custom_tool_call_output", "output": "1"}]
 
 
+def function(**fields: Any) -> dict[str, Any]:
+    return chunk(additional_kwargs={"function_call": fields})
+
+
+def test_the_deprecated_function_call_is_a_call() -> None:
+    """It has no chunks and no id, comes in pieces, and is answered by name."""
+    pieces = [function(name="get_tide", arguments=""), function(arguments=ARGUMENTS)]
+    settler = settle(*pieces, stop("function_call"))
+    assert outcomes(settler) == [(None, *GOOD[1:])]
+    assert settler.verdict == "dispatch"
+    messages = settler.history({settler.outcomes[0]: KeyError("x")})
+    called, answer = convert_to_messages(messages)
+    legacy = called.additional_kwargs["function_call"]
+    assert legacy == {"name": "get_tide", "arguments": ARGUMENTS}
+    assert isinstance(answer, FunctionMessage)
+    assert (answer.name, str(answer.content)[:6]) == ("get_tide", "Error:")
+    assert check(messages) == []
+
+
+def test_a_function_call_that_mirrors_a_call_is_not_another() -> None:
+    """Integrations keep the field beside the chunks that they make of it."""
+    mirror = {"function_call": {"name": "get_tide", "arguments": ARGUMENTS}}
+    settler = settle(chunk(whole(), additional_kwargs=mirror), stop())
+    assert outcomes(settler) == [GOOD]
+    assert [one["type"] for one in settler.history(results(settler))] == ["ai", "tool"]
+
+
 def test_a_failed_tool_is_flagged() -> None:
     """LangChain has a status for it."""
     settler = settle(chunk(whole()), stop())
@@ -515,6 +543,10 @@ HISTORIES: dict[str, list[Any]] = {
     "clean": [chunk(content="On it."), chunk(whole()), stop()],
     "two calls": [chunk(whole("a"), whole("b")), stop()],
     "one invalid": [chunk(whole("a"), whole("b", "[]")), stop()],
+    "a function call": [
+        chunk(additional_kwargs={"function_call": {"name": "f", "arguments": "{}"}}),
+        stop("function_call"),
+    ],
     "one unparseable": [chunk(whole("a"), whole("b", "{")), stop()],
     "one without an id": [chunk(whole("a"), whole("")), stop()],
     "truncated": [chunk(content="On it."), chunk(whole()), stop("length")],

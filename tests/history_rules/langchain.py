@@ -18,14 +18,21 @@ def check(messages: Sequence[dict[str, Any]], *, paused: bool = False) -> list[s
     """
     broken: list[str] = []
     expected: list[str] = []
+    asked: list[str] = []
     for message in messages:
         if message["type"] == "tool":
             if not expected or message["tool_call_id"] != expected.pop(0):
                 broken.append("calls and results differ")
             continue
+        if message["type"] == "function":
+            if not asked or message["name"] != asked.pop(0):
+                broken.append("calls and results differ")
+            continue
+        legacy = message.get("additional_kwargs", {}).get("function_call")
+        asked = [legacy["name"]] if legacy else []
         calls = message.get("tool_calls") or []
         expected = [call["id"] for call in calls]
-        if not message["content"] and not calls:
+        if not message["content"] and not calls and not legacy:
             broken.append("a message without content and calls")
         if not all(isinstance(call["args"], dict) for call in calls):
             broken.append("a call whose arguments are no object")
@@ -33,7 +40,7 @@ def check(messages: Sequence[dict[str, Any]], *, paused: bool = False) -> list[s
             broken.append("an id that is none, or not its own")
         if isinstance(message["content"], list) and not paused:
             broken += _check_blocks(message["content"], calls)
-    return [*broken, "calls and results differ"] if expected else broken
+    return [*broken, "calls and results differ"] if expected or asked else broken
 
 
 def _check_blocks(blocks: Sequence[dict[str, Any]], calls: Sequence[Any]) -> list[str]:

@@ -22,6 +22,7 @@ from finalcall.providers.langchain.blocks import (
     answered_id,
 )
 from finalcall.providers.native import read_text
+from finalcall.providers.openai_chat.echo import answer_content, arguments_of
 from finalcall.strict import encodable
 
 _IDENTITIES: Final = frozenset(
@@ -41,6 +42,7 @@ def messages(
     kwargs: Iterable[Any],
     metadata: Mapping[str, Any],
     answers: Sequence[Answered],
+    legacy: Answered | None = None,
 ) -> list[dict[str, Any]]:
     """The messages, as dicts that every LangChain model takes.
 
@@ -49,18 +51,22 @@ def messages(
         kwargs: The chunks' `additional_kwargs`, in order.
         metadata: Their `response_metadata`, together.
         answers: The calls that stay, each with an id of its own.
+        legacy: The one call, where it came as the deprecated `function_call`.
     """
-    if not content and not answers:
+    if not content and not answers and legacy is None:
         return []
     message: dict[str, Any] = {"type": "ai", "content": content}
     if answers:
         message["tool_calls"] = [_tool_call(answer) for answer in answers]
     fields = _merged("", [_without_calls(one) for one in kwargs], _MERGED_DEPTH)
+    if legacy is not None:
+        fields |= {"function_call": {"name": legacy.name, "arguments": arguments_of(legacy)}}
     if fields:
         message["additional_kwargs"] = fields
     if metadata:
         message["response_metadata"] = dict(metadata)
-    return [message, *(_tool_message(answer) for answer in answers)]
+    results = [_tool_message(answer) for answer in answers]
+    return [message, *results] if legacy is None else [message, _function_message(legacy)]
 
 
 def content_of(
@@ -195,3 +201,8 @@ def _tool_message(answer: Answered) -> dict[str, Any]:
     if answer.result.is_error:
         message["status"] = "error"
     return message
+
+
+def _function_message(answer: Answered) -> dict[str, Any]:
+    """A deprecated call's answer: it has no id, and no flag for an error."""
+    return {"type": "function", "name": answer.name, "content": answer_content(answer)}

@@ -128,6 +128,9 @@ class LangChainNormaliser(Normaliser):
         if entries and not self._restate(entries, read(chunk, "chunk_position")):
             for entry in entries:
                 self._read_call(entry, custom_inputs)
+        if function := read(kwargs, "function_call"):
+            # After the calls, which most integrations mirror in it.
+            self._calls.read_function_call(function)
         usage = read(chunk, "usage_metadata")
         if usage:
             self._add_usage(usage)
@@ -317,14 +320,19 @@ class LangChainNormaliser(Normaliser):
     def history(
         self, answers: Mapping[str, Answered], *, paused: bool, stored: bool = False
     ) -> list[dict[str, Any]]:
-        """The messages that `history` describes, of the calls that have an id of their own."""
+        """The messages that `history` describes, of the calls that have an id of their own.
+
+        The deprecated `function_call` has none, and is answered by name.
+        """
         kept: dict[str, Answered] = {}
         for call in self._calls.announced:
             answer = answers.get(call.identity.key)
             if answer is not None and call.identity.call_id is not None:
                 kept.setdefault(call.identity.call_id, answer)
+        legacy = self._calls.legacy
+        named = None if legacy is None or kept else answers.get(legacy.identity.key)
         content = content_of(self._content, frozenset(kept), keep_all=paused)
-        return messages(content, self._kwargs, self._metadata, list(kept.values()))
+        return messages(content, self._kwargs, self._metadata, list(kept.values()), named)
 
 
 PROVIDER: Final = Provider("langchain", LangChainNormaliser, recognises, "ndjson")
