@@ -481,6 +481,43 @@ def test_custom_calls_are_free_text() -> None:
     assert answer["content"] == [{"type": "custom_tool_call_output", "output": "1"}]
 
 
+def delta(text: str, index: Any = 0) -> dict[str, Any]:
+    return {"type": "input_json_delta", "partial_json": text, "index": index}
+
+
+BLOCKS: dict[str, list[Any]] = {
+    "beside empty arguments": [chunk(piece(""), content=[delta(ARGUMENTS)])],
+    "beside no arguments": [chunk(piece(), content=[delta(ARGUMENTS)])],
+    "beside nothing": [chunk(content=[delta(ARGUMENTS[:9]), delta(ARGUMENTS[9:])])],
+    "beside the same arguments": [chunk(piece(ARGUMENTS), content=[delta(ARGUMENTS)])],
+    "in turns": [
+        chunk(piece(ARGUMENTS[:9]), content=[delta(ARGUMENTS[:9])]),
+        chunk(piece(""), content=[delta(ARGUMENTS[9:])]),
+    ],
+    "beside a server call's": [
+        chunk(content=[{**SERVER_CALL, "index": 1}]),
+        chunk(content=[delta(ARGUMENTS), delta('{"q": 1}', 1)]),
+    ],
+    "beside a block of nobody's": [chunk(piece(ARGUMENTS), content=[delta("{}", 5)])],
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_arguments_that_stand_in_blocks(name: str) -> None:
+    """They are mostly the same as the call's own, and count where that has none."""
+    settler = settle(chunk(head()), *BLOCKS[name], stop("tool_use", "stop_reason"))
+    assert outcomes(settler) == [GOOD]
+
+
+@pytest.mark.parametrize(
+    ("args", "block"), [("", ARGUMENTS), (ARGUMENTS, ARGUMENTS)], ids=["only there", "there too"]
+)
+def test_arguments_in_blocks_of_a_call_without_an_index(args: str, block: str) -> None:
+    """The block's index is then no other call's."""
+    native = chunk(whole(args=args), content=[delta(block)])
+    assert outcomes(settle(native, stop("tool_use", "stop_reason"))) == [GOOD]
+
+
 def function(**fields: Any) -> dict[str, Any]:
     return chunk(additional_kwargs={"function_call": fields})
 

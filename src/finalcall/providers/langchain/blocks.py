@@ -27,8 +27,11 @@ SERVER_ITEMS: Final = frozenset(
 )
 """Content blocks of calls that the provider has run, result included."""
 
+ARGUMENTS: Final = "input_json_delta"
+"""Content blocks of a piece of a call's arguments, whoever runs the call."""
+
 CLIENT_CALLS: Final = frozenset(
-    {"tool_use", "function_call", "tool_call", "tool_call_chunk", "input_json_delta"}
+    {"tool_use", "function_call", "tool_call", "tool_call_chunk", ARGUMENTS}
 )
 """Content blocks that repeat a call: LangChain makes them again from `tool_calls`."""
 

@@ -34,6 +34,7 @@ from finalcall.providers import (
 )
 from finalcall.providers.base import Answered, Context, Normaliser, Provider
 from finalcall.providers.langchain.blocks import (
+    ARGUMENTS,
     CODE,
     CODE_RESULT,
     REASONING,
@@ -110,6 +111,7 @@ class LangChainNormaliser(Normaliser):
         self._ids_are_minted = False  # each piece has one of its own
         self._server_places: set[int | None] = set()
         self._places: set[int | None] = set()
+        self._pieces: dict[int | None, str] = {}  # of calls, in this chunk's blocks
         self._content: list[Any] = []
         self._kwargs: list[Any] = []
         self._metadata: dict[str, Any] = {}
@@ -117,6 +119,7 @@ class LangChainNormaliser(Normaliser):
     def feed(self, native: Any) -> list[Event]:
         """Translate one chunk."""
         self._sink.begin(native)
+        self._pieces = {}
         chunk = _chunk_of(native)
         content = read(chunk, "content")
         custom_inputs = self._read_content(content) if content else {}
@@ -125,9 +128,10 @@ class LangChainNormaliser(Normaliser):
             self._kwargs.append(kwargs)
             self._say_reasoning(read_text(kwargs, "reasoning_content"))
         entries = read_list(chunk, "tool_call_chunks")
-        if entries and not self._restate(entries, read(chunk, "chunk_position")):
+        if not entries or not self._restate(entries, read(chunk, "chunk_position")):
             for entry in entries:
                 self._read_call(entry, custom_inputs)
+            self._read_pieces(mirrored=any(read(entry, "args") for entry in entries))
         if function := read(kwargs, "function_call"):
             # After the calls, which most integrations mirror in it.
             self._calls.read_function_call(function)
@@ -187,6 +191,9 @@ class LangChainNormaliser(Normaliser):
             self._server_places |= {self._place(block)}
             if read_text(block, "id"):
                 self._run_elsewhere(read_text(block, "id"), read_text(block, "name") or kind)
+        elif kind == ARGUMENTS:
+            place = self._place(block)
+            self._pieces[place] = self._pieces.get(place, "") + read_text(block, "partial_json")
         elif kind in SERVER_ITEMS:
             failed = read_text(block, "status") in ("failed", "incomplete")
             self._run_elsewhere(read_text(block, "id"), kind, failed=failed)
@@ -222,12 +229,30 @@ class LangChainNormaliser(Normaliser):
         if not name and call_id not in ("", "null"):
             heads = [call.identity.call_id for call in self._calls.announced]
             self._ids_are_minted = self._ids_are_minted or call_id not in heads
+        in_block = self._pieces.pop(place, "")
         head = {"index": place, "id": call_id}
         if call_id in custom_inputs:
-            body = {"custom": {"name": name, "input": custom_inputs[call_id]}}
+            body: Any = {"custom": {"name": name, "input": custom_inputs[call_id]}}
         else:
-            body = {"function": {"name": name, "arguments": arguments}}
+            body = {"function": {"name": name, "arguments": arguments or in_block}}
         self._calls.read_entry({**head, **body})
+
+    def _read_pieces(self, *, mirrored: bool) -> None:
+        """Take the pieces of arguments that stand in the chunk's blocks only.
+
+        Args:
+            mirrored: The chunk has arguments elsewhere, so a block that no call was seen at may
+                have the same ones.
+        """
+        for place, text in self._pieces.items():
+            piece = {"function": {"arguments": text}}
+            calls = self._calls.announced
+            if place in self._places:
+                self._calls.read_entry({"index": place, **piece})
+            elif mirrored or place in self._server_places:
+                continue
+            elif calls and calls[-1].index is None:
+                self._calls.read_entry(piece)
 
     def _place(self, holder: Any) -> int | None:
         """The index of a block or piece; those that are words are numbered in order."""
