@@ -249,6 +249,64 @@ def test_a_part_with_the_streamed_calls_id_goes_on_with_it() -> None:
     assert outcomes(settler) == [("7", *GOOD[1:])]
 
 
+def port(text: str, call_id: str, *, goes_on: bool = True) -> dict[str, Any]:
+    return piece(string("$.port", text), id=call_id, goes_on=goes_on)
+
+
+IDS: dict[str, tuple[Sequence[Any], list[tuple[Any, ...]]]] = {
+    "another call's id": (
+        [opened("f", id="A"), port("B", "B", goes_on=False)],
+        [("A", "f", "abandoned"), ("B", None, "unparseable")],
+    ),
+    "another call's id, and then the call's own": (
+        [opened("f", id="A"), port("B", "B"), port("A", "A", goes_on=False)],
+        [("A", "f", "dispatchable", {"port": "A"}), ("B", None, "abandoned")],
+    ),
+    "another id than the late one": (
+        [opened("f"), piece(id="A"), port("B", "B", goes_on=False)],
+        [("A", "f", "abandoned"), ("B", None, "unparseable")],
+    ),
+    "two calls in turns": (
+        [
+            opened("f", id="A"),
+            opened("g", id="B"),
+            port("A", "A", goes_on=False),
+            port("B", "B", goes_on=False),
+        ],
+        [("A", "f", "dispatchable", {"port": "A"}), ("B", "g", "dispatchable", {"port": "B"})],
+    ),
+    "without an id, after the part before": (
+        [opened("f", id="A"), opened("g", id="B"), port("A", "A"), CLOSE],
+        [("A", "f", "dispatchable", {"port": "A"}), ("B", "g", "abandoned")],
+    ),
+    "a whole call between": (
+        [opened("f", id="A"), call("g", {}, id="B"), port("A", "A", goes_on=False)],
+        [("A", "f", "dispatchable", {"port": "A"}), ("B", "g", "dispatchable", {})],
+    ),
+    "another tool under the id": (
+        [opened("f", id="A"), opened("g", id="A"), port("A", "A", goes_on=False)],
+        [("A", "f", "abandoned"), ("A", "g", "dispatchable", {"port": "A"})],
+    ),
+    "more after the end": (
+        [opened("f", id="A"), CLOSE, port("A", "A", goes_on=False)],
+        [("A", "f", "abandoned")],
+    ),
+    "nothing more after the end": (
+        [opened("f", id="A"), CLOSE, {"functionCall": {"id": "A"}}],
+        [("A", "f", "dispatchable", {})],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", IDS)
+def test_a_part_with_an_id_goes_to_no_other_call(form: str) -> None:
+    """It goes to the call of its id, or is a call of its own that nothing named."""
+    parts, expected = IDS[form]
+    settler = settle(*map(chunk, parts), STOP)
+    found = [one if one[2] == "dispatchable" else one[:3] for one in outcomes(settler)]
+    assert found == expected
+
+
 REPEATS: dict[str, tuple[Sequence[Any], int]] = {
     "without an id, before the stop": ([chunk(call()), chunk(call()), STOP], 2),
     "without an id, after the stop": ([chunk(call(), reason="STOP"), chunk(call()), STOP], 1),

@@ -267,16 +267,20 @@ class GeminiNormaliser(Normaliser):
         arguments = read(call, "args")
         entries = read_entries(call)
         goes_on = read_either(call, "willContinue", "will_continue") is True
-        streamed = candidate.streamed
-        if streamed is not None and streamed.goes_on_with(name, call_id):
+        streamed = candidate.parts.find_streamed(name, call_id, candidate.streamed)
+        if streamed is not None and streamed.arguments is not None:
+            candidate.streamed = streamed
             streamed.signature = streamed.signature or signature_of(part)
             self._go_on(candidate, streamed, call)
+        elif streamed is not None:
+            if goes_on or entries or arguments:
+                self._withdraw(streamed)
         elif not (name or call_id or entries or arguments):
             return  # it ends what is ended already
         elif self._server_runs_calls and not self._is_offered(name):
             self._read_external(candidate, "functionCall", part, call)
         elif goes_on or entries:
-            # A call that streamed until now never got its own end, and gets none any more.
+            # A call that streamed until now never got its own end, and only its id can bring one.
             begun = candidate.streamed = self._begin(candidate, part, name, call_id)
             if not name and begun.open_call is not None:
                 self.anomaly("delta_for_unknown_call", begun.open_call.identity.key)
@@ -327,6 +331,7 @@ class GeminiNormaliser(Normaliser):
         open_call = streamed.open_call
         assert open_call is not None
         open_call.identity.call_id = open_call.identity.call_id or read_id(call) or None
+        candidate.parts.keep_streamed(streamed)
         if streamed.arguments is None:
             streamed.arguments = PartialArguments()
         arguments = streamed.arguments
@@ -346,6 +351,12 @@ class GeminiNormaliser(Normaliser):
         elif closing.text:
             self._events.append(open_call.delta(closing.text, None))
         self._events.append(CallCompleted(open_call.call, native=self._take_native()))
+
+    def _withdraw(self, ended: Part) -> None:
+        """More of a call came after its own end, so it was not whole."""
+        assert ended.open_call is not None
+        self.anomaly("delta_after_end", ended.open_call.identity.key)
+        self._events.append(CallWithdrawn(ended.open_call.call, self._take_native()))
 
     # Calls that somebody else runs
 

@@ -63,9 +63,10 @@ class Part:
         """The id of the client's call."""
         return None if self.open_call is None else self.open_call.identity.call_id
 
-    def goes_on_with(self, name: str, call_id: str) -> bool:
-        """Whether a part goes on with this streamed call: it has no name, or this call's id."""
-        return not name or (bool(call_id) and call_id == self.call_id)
+    @property
+    def name(self) -> str | None:
+        """The name of the client's call."""
+        return None if self.open_call is None else self.open_call.identity.name
 
     @property
     def is_answer(self) -> bool:
@@ -98,6 +99,7 @@ class Parts:
         self._calls_by_id: dict[tuple[str, str], Part] = {}
         self._calls_by_name: dict[str, deque[Part]] = {}
         self._calls_by_text: dict[tuple[str, str], Part] = {}
+        self._streamed_by_id: dict[str, Part] = {}
         self._pairs: dict[str, dict[str, None]] = {}
 
     def keep(self, part: Part) -> None:
@@ -112,6 +114,32 @@ class Parts:
             self._calls_by_id.setdefault((call_id, name), part)
         elif part.text is not None:
             self._calls_by_text.setdefault((name, part.text), part)
+
+    def keep_streamed(self, part: Part) -> None:
+        """Let the parts with its id find a call whose arguments stream."""
+        if part.call_id:
+            self._streamed_by_id[part.call_id] = part
+
+    def find_streamed(self, name: str, call_id: str, latest: Part | None) -> Part | None:
+        """The call whose arguments a part goes on with.
+
+        A part with an id goes to the call of that id, which may have ended, and to no other: but an
+        id may come late, with the first part after the one that opened the call.
+
+        Args:
+            name: The tool's name, or `""`.
+            call_id: The call's id, or `""`.
+            latest: The call that the part before was about, where it is still open.
+        """
+        if not call_id:
+            return None if name else latest
+        known = self._streamed_by_id.get(call_id)
+        if known is not None:
+            if not name or (name == known.name and known.arguments is not None):
+                return known
+            return None
+        late = not name and latest is not None and latest.call_id is None
+        return latest if late else None
 
     def keep_external(self, kind: str, native: Any, call_id: str) -> None:
         """Keep a call that somebody else runs, whose answer will ask for it."""
