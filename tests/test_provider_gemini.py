@@ -307,10 +307,29 @@ def test_a_part_with_an_id_goes_to_no_other_call(form: str) -> None:
     assert found == expected
 
 
+TWO = {"port": "Brest", "at": {"day": 1, "hour": 2}}
+OTHER_ORDER = {"at": {"hour": 2, "day": 1}, "port": "Brest"}
+
 REPEATS: dict[str, tuple[Sequence[Any], int]] = {
     "without an id, before the stop": ([chunk(call()), chunk(call()), STOP], 2),
     "without an id, after the stop": ([chunk(call(), reason="STOP"), chunk(call()), STOP], 1),
     "with its id and its text": ([chunk(call(id="1")), chunk(call(id="1")), STOP], 1),
+    "with its id, in another order": (
+        [chunk(call(args=TWO, id="1")), chunk(call(args=OTHER_ORDER, id="1")), STOP],
+        1,
+    ),
+    "with its id, in another order, after the stop": (
+        [chunk(call(args=TWO, id="1"), reason="STOP"), chunk(call(args=OTHER_ORDER, id="1"))],
+        1,
+    ),
+    "without an id, in another order, after the stop": (
+        [chunk(call(args=TWO), reason="STOP"), chunk(call(args=OTHER_ORDER))],
+        1,
+    ),
+    "its id on a list in another order": (
+        [chunk(call(args={"a": [1, 2]}, id="1")), chunk(call(args={"a": [2, 1]}, id="1")), STOP],
+        2,
+    ),
     "its id on another call": ([chunk(call(id="1")), chunk(call(args={}, id="1")), STOP], 2),
     "its id on another tool": ([chunk(call(id="1")), chunk(call("b", id="1")), STOP], 2),
     "streamed again after the stop": (

@@ -30,7 +30,15 @@ from finalcall.outcomes import Cause
 from finalcall.providers.base import Answered, Context, Normaliser, OpenCall, Provider
 from finalcall.providers.gemini_calling import shows_calling
 from finalcall.providers.gemini_partial_args import PartialArguments, read_entries
-from finalcall.providers.gemini_parts import Part, Parts, contents, signature_of, to_base64
+from finalcall.providers.gemini_parts import (
+    Part,
+    Parts,
+    contents,
+    sense_of,
+    signature_of,
+    text_of,
+    to_base64,
+)
 from finalcall.providers.gemini_words import (
     NUMBERED_STOP_REASONS,
     STOP_REASONS,
@@ -45,7 +53,6 @@ from finalcall.providers.native import (
     read_index,
     read_list,
     read_text,
-    to_json,
 )
 from finalcall.stop_reasons import StopReason, Verdict
 
@@ -287,19 +294,27 @@ class GeminiNormaliser(Normaliser):
             self._go_on(candidate, begun, call)
         else:
             candidate.streamed = None
-            self._take_whole(candidate, part, name, call_id, _text_of(arguments))
+            self._take_whole(candidate, part, name, call_id, arguments)
 
     def _take_whole(
-        self, candidate: _Candidate, part: Any, name: str, call_id: str, text: str
+        self, candidate: _Candidate, part: Any, name: str, call_id: str, arguments: Any
     ) -> None:
-        open_call = self._begin(candidate, part, name, call_id, text).open_call
+        given = text_of(arguments), sense_of(arguments)
+        begun = self._begin(candidate, part, name, call_id, given)
+        open_call, text = begun.open_call, begun.text
         assert open_call is not None
+        assert text is not None
         open_call.identity.size = len(text)
         self._events.append(ArgumentsDelta(open_call.call, text))
         self._events.append(CallCompleted(open_call.call))
 
     def _begin(
-        self, candidate: _Candidate, part: Any, name: str, call_id: str, text: str | None = None
+        self,
+        candidate: _Candidate,
+        part: Any,
+        name: str,
+        call_id: str,
+        given: tuple[str | None, str | None] = (None, None),
     ) -> Part:
         """Announce a call; announce it again, if it is one that is known.
 
@@ -308,13 +323,16 @@ class GeminiNormaliser(Normaliser):
             part: The native part.
             name: The tool's name.
             call_id: The call's id, or `""`.
-            text: The whole argument text, `None` where it streams.
+            given: The whole arguments, their text and their sense; `None` where they stream.
         """
         self._first = self._first or candidate
-        known = candidate.parts.find_known(name, call_id, text, stopped=candidate.stopped)
+        text, sense = given
+        known = candidate.parts.find_known(name, call_id, sense, stopped=candidate.stopped)
         made = Part("replay" if known else "call", part)
-        made.text = text
+        made.text, made.sense = text, sense
         if known is not None and known.open_call is not None:
+            if sense is not None and known.sense == sense:
+                made.text = known.text  # the members may come in another order
             made.open_call = known.open_call
             self.anomaly("call_replayed", made.open_call.identity.key)
         else:
@@ -337,7 +355,7 @@ class GeminiNormaliser(Normaliser):
         arguments = streamed.arguments
         whole = read(call, "args")
         if whole:
-            arguments.state_whole(_text_of(whole))
+            arguments.state_whole(text_of(whole))
         text = "".join([arguments.add(entry) for entry in read_entries(call)])
         if text:
             self._events.append(open_call.delta(text, self._take_native()))
@@ -445,13 +463,6 @@ def _unwrapped(native: Any) -> Any:
     if is_object(native) and "candidates" not in native:
         return native.get("response", native)
     return native
-
-
-def _text_of(arguments: Any) -> str:
-    """Whole arguments as text: they are an object, but for proxies that send them as text."""
-    if isinstance(arguments, str):
-        return arguments if arguments.strip() else "{}"
-    return to_json({} if arguments is None else arguments)
 
 
 PROVIDER: Final = Provider("gemini", GeminiNormaliser, recognises, "sse")

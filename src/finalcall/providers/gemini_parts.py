@@ -7,14 +7,16 @@ their calls.
 from __future__ import annotations
 
 import base64
+import json
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, final
 
 from finalcall.narrow import is_object
 from finalcall.providers.base import Answered, OpenCall
 from finalcall.providers.gemini_partial_args import PartialArguments
-from finalcall.providers.native import read_either, to_plain
+from finalcall.providers.native import read_either, to_json, to_plain
 from finalcall.results import ToolResult
 
 _MEDIA: Final = ("inlineData", "fileData", "inline_data", "file_data")
@@ -35,10 +37,21 @@ class Part:
         pair: What joins another part with its answer; `""` for a part that needs none.
         open_call: The client's call.
         text: Its argument text, where it came whole.
+        sense: What that text says, whatever the order of its members.
         arguments: Its arguments, while they stream by path.
     """
 
-    __slots__ = ("arguments", "kind", "open_call", "pair", "pieces", "plain", "signature", "text")
+    __slots__ = (
+        "arguments",
+        "kind",
+        "open_call",
+        "pair",
+        "pieces",
+        "plain",
+        "sense",
+        "signature",
+        "text",
+    )
 
     def __init__(self, kind: str, native: Any) -> None:
         self.kind: str = kind
@@ -48,6 +61,7 @@ class Part:
         self.pair: str = ""
         self.open_call: OpenCall | None = None
         self.text: str | None = None
+        self.sense: str | None = None
         self.arguments: PartialArguments | None = None
 
     @classmethod
@@ -86,6 +100,21 @@ def signature_of(native: Any) -> str:
     return to_base64(read_either(native, "thoughtSignature", "thought_signature"))
 
 
+def text_of(arguments: Any) -> str:
+    """Whole arguments as text: they are an object, but for proxies that send them as text."""
+    if isinstance(arguments, str):
+        return arguments if arguments.strip() else "{}"
+    return to_json({} if arguments is None else arguments)
+
+
+def sense_of(arguments: Any) -> str:
+    """Whole arguments as text that is the same in whichever order an object's members come."""
+    if is_object(arguments):
+        with suppress(TypeError, ValueError, RecursionError):  # what no JSON can hold
+            return json.dumps(to_plain(arguments), ensure_ascii=False, sort_keys=True)
+    return text_of(arguments)
+
+
 @final
 class Parts:
     """The parts of one candidate, in order, and what they are found by.
@@ -98,7 +127,7 @@ class Parts:
         self.kept: list[Part] = []
         self._calls_by_id: dict[tuple[str, str], Part] = {}
         self._calls_by_name: dict[str, deque[Part]] = {}
-        self._calls_by_text: dict[tuple[str, str], Part] = {}
+        self._calls_by_sense: dict[tuple[str, str], Part] = {}
         self._streamed_by_id: dict[str, Part] = {}
         self._pairs: dict[str, dict[str, None]] = {}
 
@@ -112,8 +141,8 @@ class Parts:
         self._calls_by_name.setdefault(name, deque()).append(part)
         if call_id:
             self._calls_by_id.setdefault((call_id, name), part)
-        elif part.text is not None:
-            self._calls_by_text.setdefault((name, part.text), part)
+        elif part.sense is not None:
+            self._calls_by_sense.setdefault((name, part.sense), part)
 
     def keep_streamed(self, part: Part) -> None:
         """Let the parts with its id find a call whose arguments stream."""
@@ -163,7 +192,7 @@ class Parts:
         self.kept.append(Part.copy_of("answer", native, pair))
 
     def find_known(
-        self, name: str, call_id: str, text: str | None, *, stopped: bool
+        self, name: str, call_id: str, sense: str | None, *, stopped: bool
     ) -> Part | None:
         """The call that is being sent again, if it is.
 
@@ -173,13 +202,13 @@ class Parts:
         Args:
             name: The tool's name.
             call_id: The call's id, or `""`.
-            text: The whole argument text, `None` where it streams.
+            sense: What the whole arguments say, `None` where they stream.
             stopped: The candidate had stopped.
         """
         if not call_id:
-            return self._calls_by_text.get((name, text)) if stopped and text is not None else None
+            return self._calls_by_sense.get((name, sense)) if stopped and sense else None
         known = self._calls_by_id.get((call_id, name))
-        says_same = known is not None and text is not None and known.text == text
+        says_same = known is not None and sense is not None and known.sense == sense
         return known if stopped or says_same else None
 
     def find_asked(self, call_id: str, name: str) -> Part | None:
