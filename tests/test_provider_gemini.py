@@ -214,6 +214,10 @@ FAILING: dict[str, tuple[Sequence[Any], list[str]]] = {
         [chunk(call(), reason="STOP"), {"error": {"code": 503, "status": "UNAVAILABLE"}}],
         ["abandoned"],
     ),
+    "an error in an array": (
+        [chunk(call(), reason="STOP"), [{"error": {"code": 503, "status": "UNAVAILABLE"}}]],
+        ["abandoned"],
+    ),
     "an error beside candidates": (
         [chunk(call(), reason="STOP", error={"code": 500, "status": "INTERNAL"})],
         ["abandoned"],
@@ -398,6 +402,15 @@ def test_candidates_are_settled_each_by_its_own_reason() -> None:
     assert "other_choices" in names(first)
 
 
+def test_an_array_of_responses_is_read_one_by_one() -> None:
+    """Who reads the wire without SSE by hand has arrays."""
+    settler = Settler(tools=None)
+    native = [chunk({"text": "On it."}, call()), STOP]
+    assert sum(event.native is native for event in settler.feed(native)) == 1
+    settler.end()
+    assert outcomes(settler) == [GOOD]
+
+
 def test_candidates_without_an_index_are_told_apart_by_position() -> None:
     """As the SDK's own accessor does."""
     part = [call("a", {})]
@@ -470,6 +483,8 @@ FIRST_EVENTS: dict[str, Any] = {
     "only usage": {"usageMetadata": {}, "modelVersion": "gemini-3"},
     "an object with usage only": as_object({"usageMetadata": {}, "modelVersion": "gemini-3"}),
     "an error": {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "x"}},
+    "an array": [chunk({"text": "x"})],
+    "an error in an array": [{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}}],
 }
 
 
@@ -490,6 +505,8 @@ def test_a_stream_is_recognised_by_its_first_event(form: str) -> None:
         {"usageMetadata": {}},
         {"response": {"id": "resp_1", "status": "in_progress"}},
         {},
+        [],
+        [[chunk()]],
     ],
 )
 def test_other_events_are_not_claimed(native: Any) -> None:

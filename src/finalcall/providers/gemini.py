@@ -25,7 +25,7 @@ from finalcall.events import (
     StreamFault,
     TextDelta,
 )
-from finalcall.narrow import is_object
+from finalcall.narrow import is_array, is_object
 from finalcall.outcomes import Cause
 from finalcall.providers.base import Answered, Context, Normaliser, OpenCall, Provider
 from finalcall.providers.gemini_calling import shows_calling
@@ -79,7 +79,9 @@ _COUNTS: Final = (
 
 
 def recognises(native: Any) -> bool:
-    """Whether a native event is a Gemini response, bare or wrapped as `{"response": …}`."""
+    """Whether a native event is a Gemini response: bare, as `{"response": …}`, or an array."""
+    if is_array(native):
+        return bool(native) and is_object(native[0]) and recognises(native[0])
     response = _unwrapped(native)
     if isinstance(read(response, "candidates"), list):
         return True
@@ -144,13 +146,19 @@ class GeminiNormaliser(Normaliser):
         self._native: Any = None
 
     def feed(self, native: Any) -> list[Event]:
-        """Translate one response chunk."""
+        """Translate one response chunk, or an array of them: what the wire is without SSE."""
         self._native = native
         self._events = events = list[Event]()
         if isinstance(native, str):
             self.ended: bool = self.ended or native == "[DONE]"
             return [Other(native)]
-        response = _unwrapped(native)
+        for response in native if is_array(native) else [native]:
+            self._read_response(_unwrapped(response))
+        if self._native is not None or not events:
+            events.append(Other(native))
+        return events
+
+    def _read_response(self, response: Any) -> None:
         candidates = read_list(response, "candidates")
         if candidates:
             self._read_origin(response)
@@ -160,9 +168,6 @@ class GeminiNormaliser(Normaliser):
         usage = read_either(response, "usageMetadata", "usage_metadata")
         if usage is not None:
             self._read_usage(usage)
-        if self._native is not None or not events:
-            events.append(Other(native))
-        return events
 
     def _take_native(self) -> Any:
         """The native event for the one event that carries it, then `None`."""
