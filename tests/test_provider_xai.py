@@ -191,6 +191,26 @@ def test_what_a_stream_settles_as(name: str) -> None:
     assert kinds(settle(*events)) == expected
 
 
+@pytest.mark.parametrize("form", [list, as_protos, as_camel_case])
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_a_clients_call_runs_only_where_its_status_says_nothing_else(
+    number: int, form: Any
+) -> None:
+    """One that is incomplete or failed is not whole, also where it was sent as whole before."""
+    word = chat_pb2.ToolCallStatus.Name(number)
+    expected = ["dispatchable" if number < 2 else "abandoned"]
+    assert kinds(settle(*form([chunk(call(status=word)), END]))) == expected
+    assert kinds(settle(*form([chunk(call()), chunk(call(status=word)), END]))) == expected
+
+
+@pytest.mark.parametrize("status", [4, "TOOL_CALL_STATUS_NEW"])
+def test_an_unknown_status_fails_closed(status: Any) -> None:
+    """As a number, or as a word."""
+    settler = settle(chunk(call(status=status)), END)
+    assert kinds(settler) == ["abandoned"]
+    assert settler.verdict == "fail"
+
+
 def test_the_first_half_of_a_pair_is_not_read() -> None:
     """It repeats every call that came before."""
     settler = settle(*as_pairs([chunk(content="On it."), chunk(call()), END]))

@@ -1,8 +1,9 @@
 """xAI's gRPC chat: the pairs that `xai_sdk` yields, its protobuf chunks, and their JSON form.
 
-A call stands whole in one chunk, which announces and ends it; the message is judged by
-`finish_reason`. Only client-side calls are the caller's: a call of any other type is run by xAI,
-and is reported again whenever its status changes. There is no end marker.
+A call stands whole in one chunk, which announces and ends it, unless its status says that it is
+not whole; the message is judged by `finish_reason`. Only client-side calls are the caller's: a call
+of any other type is run by xAI, and is reported again whenever its status changes. There is no end
+marker.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, Final, cast, final
 
 from finalcall.events import (
     CallCompleted,
+    CallWithdrawn,
     Event,
     ExternalState,
     ReasoningDelta,
@@ -63,6 +65,8 @@ _STATES: Final[Mapping[int | str, ExternalState]] = {
 }
 """Enum values of the protocol, as protobuf has them and as its JSON form does."""
 
+_WHOLE: Final = (1, "TOOL_CALL_STATUS_COMPLETED", "TOOL_CALL_STATUS_IN_PROGRESS")
+"""The statuses of a client's call that is whole, where it has any: the last is the default, 0."""
 
 _OTHER_CASE: Final = {
     "completion_tokens": "completionTokens",
@@ -192,8 +196,8 @@ class XaiNormaliser(Normaliser):
         call_id, function = read_text(call, "id"), read(call, "function")
         name, text = read_text(function, "name"), text_of(read(function, "arguments"))
         kind = read(call, "type")
+        status = read(call, "status")
         if kind not in _CLIENT_SIDE:
-            status = read(call, "status")
             state = _STATES.get(status) if isinstance(status, int | str) else None
             kept.server_calls[call_id] = {
                 "id": call_id,
@@ -213,7 +217,9 @@ class XaiNormaliser(Normaliser):
                 self.anomaly("no_name", identity.key)
             known = self._by_id[call_id] = OpenCall(identity)
             kept.calls.append(known)
-        return [known.announced(native), known.delta(text, None), CallCompleted(known.call, True)]
+        whole = not status or status in _WHOLE
+        end = CallCompleted(known.call, True) if whole else CallWithdrawn(known.call)
+        return [known.announced(native), known.delta(text, None), end]
 
     def _read_usage(self, usage: Any) -> None:
         if usage is None:
