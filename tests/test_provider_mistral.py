@@ -113,6 +113,32 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
         [chunk(call("a", index=0), call("b", index=0), reason="tool_calls")],
         ["dispatchable"] * 2,
     ),
+    "two alike in one list": (
+        [chunk(call("null", index=0), call("null", index=0), reason="tool_calls")],
+        ["dispatchable"] * 2,
+    ),
+    "two alike without arguments": (
+        [
+            chunk(call("null", arguments={}, index=0), call("null", arguments={}, index=0)),
+            chunk(reason="tool_calls"),
+        ],
+        ["dispatchable"] * 2,
+    ),
+    "two alike, and another between": (
+        [
+            chunk(*[call("null", arguments=text, index=0) for text in ("{}", ARGUMENTS, "{}")]),
+            chunk(reason="tool_calls"),
+        ],
+        ["dispatchable"] * 3,
+    ),
+    "one of an id twice in a list": (
+        [chunk(call(index=0), call(index=0), reason="tool_calls")],
+        ["dispatchable"],
+    ),
+    "the same list again": (
+        [chunk(call("null", index=0)), chunk(call("null", index=0), reason="tool_calls")],
+        ["dispatchable"],
+    ),
     "pieces that repeat no id": (
         [
             chunk(call(arguments="", index=0)),

@@ -8,15 +8,16 @@ their own events and are ended by `conversation.response.done`, for there is no 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any, ClassVar, Final, final
 
 from finalcall.events import Event, ExternalState
 from finalcall.narrow import is_array
 from finalcall.providers.base import Answered, Context, Provider
-from finalcall.providers.native import read, read_list, read_text
+from finalcall.providers.native import read, read_index, read_list, read_text
 from finalcall.providers.openai_chat.echo import answer_content, arguments_of
 from finalcall.providers.openai_chat.fields import fields_of
-from finalcall.providers.openai_chat.keying import KeyedCall
+from finalcall.providers.openai_chat.keying import ArgumentText, KeyedCall
 from finalcall.providers.openai_chat.normaliser import ChatNormaliser, Choice
 from finalcall.providers.values import text_of
 from finalcall.stop_reasons import Verdict
@@ -50,6 +51,12 @@ _CONVERSATION_EVENTS: Final = frozenset(
     }
 )
 
+_NO_ID: Final = (None, "", "null")
+"""What stands for the id of a call that has none; the client's word is the last."""
+
+_FIRST_OWN_INDEX: Final = 1_000_000
+"""Beyond any index of the service's."""
+
 _ENTRY: Final = {"object": "entry"}
 """What every entry of a conversation has."""
 
@@ -80,6 +87,8 @@ class MistralNormaliser(ChatNormaliser):
         self._conversation_id = ""
         self._thinking: list[str] = []
         self._signature: list[str] = []
+        self._own_indexes = count(_FIRST_OWN_INDEX)
+        self._readers["tool_calls"] = self._read_calls
         self._handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "conversation.response.started": self._conversation_started,
             CONVERSATION_DONE: self._conversation_done,
@@ -128,6 +137,26 @@ class MistralNormaliser(ChatNormaliser):
             self._signature.append(read_text(fields, "signature"))
         if text:
             self.say_reasoning(choice, text)
+
+    # Calls
+
+    def _read_calls(self, choice: Choice, entries: Any) -> None:
+        """Read the calls of one list, in which nothing is sent again: two whole ones are two calls.
+
+        The client gives both the same id and index where the wire has none, as if the second were
+        the first once more. So it gets an index of its own.
+        """
+        seen: set[tuple[int | None, str]] = set()
+        for entry in entries if is_array(entries) else []:
+            fields = fields_of(entry)
+            function = fields_of(fields.get("function"))
+            name = read_text(function, "name")
+            if name and fields.get("id") in _NO_ID and _is_whole(function.get("arguments")):
+                place = read_index(fields, "index"), name
+                if place in seen:
+                    fields = {**fields, "index": next(self._own_indexes)}
+                seen.add(place)
+            choice.calls.read_entry(fields)
 
     # Conversations
 
@@ -257,6 +286,13 @@ class MistralNormaliser(ChatNormaliser):
             head = {"type": "function.call", "tool_call_id": call_id, "name": answer.name}
             entries.append({**_ENTRY, **head, "arguments": arguments_of(answer)})
         return [*entries, *(_result(call_id, answer) for call_id, answer in kept.items())]
+
+
+def _is_whole(arguments: Any) -> bool:
+    """Whether an entry's arguments are whole: an object, or the text of one."""
+    text = ArgumentText()
+    text.append(text_of(arguments))
+    return text.closed
 
 
 def _result(call_id: str, answer: Answered | None) -> dict[str, Any]:
