@@ -361,6 +361,28 @@ def test_a_message_beside_the_delta_is_not_read() -> None:
     assert words(settler) == [("a", "f", "dispatchable", {"q": "x"})]
 
 
+@pytest.mark.parametrize("empty", [{}, {"role": "assistant", "content": "", "tool_calls": []}])
+def test_a_message_beside_an_empty_delta(empty: dict[str, Any]) -> None:
+    """Where the delta says nothing, the message is what there is, but for what came before."""
+    whole = {"content": "Hi", "reasoning": "hm", "tool_calls": [entry("{}", "f", "a")]}
+    last = chunk(empty, "tool_calls", beside={"message": whole})
+    for before in ([], [chunk({"reasoning": "hm"})], [chunk({"content": "Hi"})]):
+        settler = settle(*before, last, DONE)
+        assert settler.text == "Hi"
+        assert words(settler) == [("a", "f", "dispatchable", {})]
+
+
+def test_a_call_outside_of_a_list() -> None:
+    """TGI sends its one call bare."""
+    settler = settle(
+        chunk({"tool_calls": entry('{"x":', "f", "")}),
+        chunk({"tool_calls": entry("1}", call_id="")}),
+        chunk(finish="stop"),
+        DONE,
+    )
+    assert words(settler) == [(None, "f", "dispatchable", {"x": 1})]
+
+
 def test_content_in_parts_and_in_audio() -> None:
     """Their words are text."""
     parts = [{"type": "text", "text": "a"}, {"type": "image"}, None]

@@ -50,6 +50,8 @@ _USAGE_FIELDS: Final = (
     ("output_tokens", ("completion_tokens", "output_tokens")),
 )
 
+_CALLS: Final = frozenset({"tool_calls", "function_call"})
+
 
 def recognises(native: Any) -> bool:
     """Whether a native event is a chat completion chunk, or an error that says no more than that.
@@ -190,8 +192,10 @@ class ChatNormaliser(Normaliser):
         if isinstance(chunk_id, str):
             choice.calls.generations.see(chunk_id)
         delta = fields.get("delta")
-        if delta is None:
-            delta = _whole_message(choice, fields)
+        if delta is None or not self._says_anything(fields_of(delta)):
+            # Some services send the message beside a delta too: it counts where that is empty.
+            message = _whole_message(choice, fields)
+            delta = delta if message is None else message
         if delta is not None:
             self._read_delta(choice, fields_of(delta))
         if results := fields.get("content_filter_results"):
@@ -204,6 +208,12 @@ class ChatNormaliser(Normaliser):
 
     # Deltas
 
+    def _says_anything(self, delta: Mapping[str, Any]) -> bool:
+        return any(
+            value and (name in self._readers or name in _CALLS)
+            for name, value in delta.items()
+        )
+
     def _read_delta(self, choice: Choice, delta: Mapping[str, Any]) -> None:
         for name, value in delta.items():
             if value is not None and name in self._readers:
@@ -213,9 +223,9 @@ class ChatNormaliser(Normaliser):
             choice.calls.read_function_call(function)
 
     def _read_tool_calls(self, choice: Choice, entries: Any) -> None:
-        if is_array(entries):
-            for entry in entries:
-                choice.calls.read_entry(fields_of(entry))
+        # TGI sends its one call bare, outside of a list.
+        for entry in entries if is_array(entries) else [entries] if is_mapping(entries) else []:
+            choice.calls.read_entry(fields_of(entry))
 
     def read_content(self, choice: Choice, content: Any) -> None:
         """Read `delta.content`: text, or a list of parts of which the texts count."""
@@ -405,9 +415,10 @@ class ChatNormaliser(Normaliser):
 def _whole_message(choice: Choice, fields: Mapping[str, Any]) -> Any:
     """The message of a service that does not stream after all, or says it all again at the end."""
     message = fields.get("message")
-    if message is None or not choice.echo.content:
+    if message is None or not (choice.echo.content or choice.echo.reasoning):
         return message
-    return {"tool_calls": fields_of(message).get("tool_calls")}
+    news = _CALLS if choice.echo.content else _CALLS | {"content", "refusal"}
+    return {name: value for name, value in fields_of(message).items() if name in news}
 
 
 PROVIDER: Final = Provider("openai-chat", ChatNormaliser, recognises, "sse")
