@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
 from finalcall.events import (
     Anomaly,
     ArgumentsRestated,
     CallCompleted,
+    CallIdentity,
     CallKind,
     StreamFault,
 )
 from finalcall.narrow import is_mapping
 from finalcall.outcomes import Cause
-from finalcall.providers.base import Normaliser
+from finalcall.providers.base import Normaliser, OpenCall
 from finalcall.providers.native import read_index, to_json, to_plain
 from finalcall.providers.openai_chat.fields import fields_of
 from finalcall.providers.openai_chat.following import Place
@@ -55,13 +56,14 @@ class ChoiceCalls:
         self._index = index
         self._keys = CallKeys(owner.context.tool_names)
         self._open: list[KeyedCall] = []
+        self._repetitions: list[KeyedCall] = []
         self._spliced = False
         self._last_index: int | None = None
 
     @property
     def announced(self) -> list[KeyedCall]:
         """Every call that is the client's, in order of announcement."""
-        return [call for call in self._keys.calls if not call.external]
+        return [call for call in self._keys.calls if not call.external and not call.repeating]
 
     def expects(self, key: str, choice: int) -> tuple[Place, KeyedCall] | None:
         """Where the next piece of a call is expected, if it can only be that call's."""
@@ -79,15 +81,11 @@ class ChoiceCalls:
         index = entry.get("index")
         if type(index) is not int or index < 0:
             index = read_index(entry, "index")
-        kind, body, argument = _body_of(entry)
-        call_id = entry.get("id") or body.get("id")
-        if not isinstance(call_id, str) or call_id in _NO_ID:
-            call_id = ""
-        name = body.get("name")
-        if not isinstance(name, str) or name.isspace():
-            name = ""
+        kind, call_id, name, argument = _parts_of(entry)
         text = argument if isinstance(argument, str) else _dumped(argument)
         call = self._keys.find(index, call_id, name, text)
+        if call is None and name and self.legacy is not None and not self.legacy.over:
+            call = self._join_legacy(self.legacy, index, call_id, name)
         self._last_index = index
         if call is None:
             if not (call_id or name or text):
@@ -102,6 +100,37 @@ class ChoiceCalls:
                 call.extras[field] = to_plain(value)
         if text:
             self._add(call, text, whole=text is not argument)
+
+    def restate(self, entries: Sequence[Any]) -> list[Any]:
+        """Take the entries of a message that says again what came in pieces.
+
+        Each is the call of its name and text, whatever its id, else the one of its place and
+        name: then it adds what is missing, and a text that differs proves neither.
+
+        Args:
+            entries: The entries.
+
+        Returns:
+            Those that are no such call: they are to be read as any other.
+        """
+        news: list[Any] = []
+        calls = self.announced
+        known = {(call.identity.name, call.text.whole): call for call in reversed(calls)}
+        for position, entry in enumerate(entries):
+            _, call_id, name, argument = _parts_of(fields_of(entry))
+            text = argument if isinstance(argument, str) else _dumped(argument)
+            call = known.get((name, text))
+            if call is None and position < len(calls) and calls[position].identity.name == name:
+                call = calls[position]
+            if call is None or self._keys.knows(call_id):
+                news.append(entry)
+                continue
+            if call.text.whole != text and text:
+                if call.text.size:
+                    self._replay(call)
+                self._add(call, text, whole=False)
+            self._learn(call, call_id, "")
+        return news
 
     def read_function_call(self, function: Any) -> None:
         """Take the deprecated `function_call`: one a message, without an id.
@@ -123,6 +152,16 @@ class ChoiceCalls:
         if text:
             self._add(call, text, whole=text is not argument)
 
+    def _join_legacy(
+        self, legacy: KeyedCall, index: int | None, call_id: str, name: str
+    ) -> KeyedCall | None:
+        """The open `function_call`, where an ordinary call of that name goes on with it."""
+        if name != legacy.identity.name:
+            return None
+        self.legacy = None
+        self._keys.see(legacy, index, call_id)
+        return legacy
+
     def stop(self) -> None:
         """A stop reason came: it is the end of every call that is open."""
         foreign = any(call.generation != self.generations.number for call in self._open)
@@ -132,6 +171,10 @@ class ChoiceCalls:
 
     def complete(self) -> None:
         """Say the end of every call that is open."""
+        repetitions, self._repetitions = self._repetitions, []
+        for call in repetitions:
+            if call.repeating is not None:
+                self._settle_repetition(call, call.repeating)
         for call in self._open:
             call.stopped = True
             if call.identity.name is None:
@@ -143,20 +186,55 @@ class ChoiceCalls:
         self._open = []
 
     def _announce(self, kind: CallKind, index: int | None, call_id: str, name: str) -> KeyedCall:
+        repeated = self._keys.repeated(call_id, name)
+        if self.legacy is not None and name == self.legacy.identity.name:
+            repeated = self.legacy
+        if repeated is not None:
+            call = KeyedCall(CallIdentity("", call_id, name, kind, self._index), index)
+            call.repeating = repeated
+            self._repetitions.append(call)
+            self._keys.add(call, index, call_id)
+            return call
         identity = self._owner.identify(call_id, name, kind=kind, choice=self._index)
         call = KeyedCall(identity, index)
-        call.generation = self.generations.number
         self._keys.add(call, index, call_id)
+        self._begin(call)
+        return call
+
+    def _settle_repetition(self, call: KeyedCall, known: KeyedCall) -> None:
+        """No more text will tell a call from the one that it repeats so far."""
+        if call.text.size not in (0, known.text.size):
+            self._tell_apart(call, call.text.whole)
+            return
+        self._owner.anomaly("call_replayed", known.identity.key)
+        if known is self.legacy:
+            self._learn(known, call.identity.call_id or "", "")
+            self.legacy = None
+
+    def _tell_apart(self, call: KeyedCall, text: str) -> None:
+        """Announce a call that turned out to be no repetition, with its text so far."""
+        known, kind = call.identity, call.identity.kind
+        call.identity = self._owner.identify(
+            known.call_id, known.name, kind=kind, choice=self._index
+        )
+        call.open_call = OpenCall(call.identity)
+        call.repeating = None
+        self._begin(call)
+        call.text = ArgumentText()
+        self._add(call, text, whole=False)
+
+    def _begin(self, call: KeyedCall) -> None:
+        call_id, name = call.identity.call_id or "", call.identity.name
+        call.generation = self.generations.number
         if call_id.startswith(_SERVER_IDS):
             call.external = True
             begun = self._owner.external(call_id, name or "tool", self._sink.carried())
             self._sink.events.append(begun)
-            return call
+            return
         self._open.append(call)
         if self._keys.calls[0].generation != call.generation:
             self._note_splice()
         self._sink.events.append(call.open_call.announced(self._sink.carried()))
-        return call
 
     def _learn(self, call: KeyedCall, call_id: str, name: str) -> None:
         """Take an id or a name that came late, and notice a head that came again."""
@@ -173,6 +251,14 @@ class ChoiceCalls:
     def _add(self, call: KeyedCall, text: str, *, whole: bool) -> None:
         if call.external:
             call.text.append(text)
+            return
+        if call.repeating:
+            if call.repeats(text):
+                return
+            if call.repeating.text.has_at(call.text.size, text):
+                call.text.append(text)
+            else:
+                self._tell_apart(call, text if whole else call.text.whole + text)
             return
         if call.stopped:
             if call.named_again and text.strip():
@@ -205,6 +291,17 @@ class ChoiceCalls:
             self._owner.anomaly("spliced_stream")
             fault = StreamFault(Cause.MALFORMED, "spliced_stream", ends=False)
             self._sink.events.append(fault)
+
+
+def _parts_of(entry: Mapping[str, Any]) -> tuple[CallKind, str, str, Any]:
+    """An entry's kind, id and name, `""` where it has none, and its piece of arguments or input."""
+    kind, body, argument = _body_of(entry)
+    call_id, name = entry.get("id") or body.get("id"), body.get("name")
+    if not isinstance(call_id, str) or call_id in _NO_ID:
+        call_id = ""
+    if not isinstance(name, str) or name.isspace():
+        name = ""
+    return kind, call_id, name, argument
 
 
 def _body_of(entry: Mapping[str, Any]) -> tuple[CallKind, Mapping[str, Any], Any]:

@@ -58,9 +58,21 @@ class ArgumentText:
         """Whether it is an empty object, which some gateways send before the real text."""
         return self.size <= _LONGEST_PLACEHOLDER and self._pieces.getvalue().strip() == "{}"
 
+    @property
+    def whole(self) -> str:
+        """The text so far. Costs a copy."""
+        return self._pieces.getvalue()
+
     def equals(self, piece: str) -> bool:
         """Whether a piece repeats the whole closed text."""
         return len(piece) == self.size and self.closed and self._pieces.getvalue() == piece
+
+    def has_at(self, position: int, piece: str) -> bool:
+        """Whether a piece stands at a position."""
+        self._pieces.seek(position)
+        found = self._pieces.read(len(piece))
+        self._pieces.seek(0, io.SEEK_END)
+        return found == piece
 
     def _look_through(self, text: str) -> None:
         at = 0
@@ -94,6 +106,7 @@ class KeyedCall:
         completed: Its end was said.
         named_again: Its head came again after a stop reason: text that follows is a replay.
         generation: Of which of the spliced messages it is.
+        repeating: The call that it may be, sent again: it is announced once its text differs.
     """
 
     __slots__ = (
@@ -105,6 +118,7 @@ class KeyedCall:
         "index",
         "named_again",
         "open_call",
+        "repeating",
         "stopped",
         "text",
     )
@@ -120,6 +134,7 @@ class KeyedCall:
         self.completed: bool = False
         self.named_again: bool = False
         self.generation: int = 0
+        self.repeating: KeyedCall | None = None
 
     @property
     def over(self) -> bool:
@@ -172,15 +187,20 @@ class CallKeys:
                 return call
             call = call or self._unnamed(index, text)
         if call is not None:
-            self._bind(call, index, call_id)
+            self.see(call, index, call_id)
         return call
 
     def add(self, call: KeyedCall, index: int | None, call_id: str) -> None:
         """Take in a new call."""
         self.calls.append(call)
-        self._bind(call, index, call_id)
+        self.see(call, index, call_id)
 
-    def _bind(self, call: KeyedCall, index: int | None, call_id: str) -> None:
+    def knows(self, call_id: str) -> bool:
+        """Whether a call has this id."""
+        return call_id in self._by_id
+
+    def see(self, call: KeyedCall, index: int | None, call_id: str) -> None:
+        """Remember where a call was seen, and with which id."""
         self.latest = call
         if index is not None:
             self._by_index[index] = call
@@ -226,6 +246,13 @@ class CallKeys:
         late = target.identity.call_id is None and target.identity.name in (None, name)
         named = target.identity.name is not None
         return target if late and (not target.over or (blank and not named)) else None
+
+    def repeated(self, call_id: str, name: str) -> KeyedCall | None:
+        """The call that a new one may be, sent again: it has the same id and name."""
+        known = self._by_id.get(call_id) if call_id else None
+        if known is None or not known.over or name != known.identity.name:
+            return None
+        return known.repeating or known
 
     def _reuses_id(self, known: KeyedCall, index: int | None, name: str) -> bool:
         """Whether an entry with a known id is another call all the same."""

@@ -80,9 +80,10 @@ class Choice:
         executed: The tools that Groq ran for it, by their index.
         objections: Words that count as stop reasons once there is one: a refusal, a filter's hit.
         stopped: It has a stop reason.
+        streamed: It came in pieces, so that a whole message says it again.
     """
 
-    __slots__ = ("calls", "echo", "executed", "index", "objections", "stopped")
+    __slots__ = ("calls", "echo", "executed", "index", "objections", "stopped", "streamed")
 
     def __init__(self, owner: Normaliser, sink: Sink, index: int) -> None:
         self.index: int = index
@@ -91,6 +92,7 @@ class Choice:
         self.executed: dict[int | None, ExternalCall] = {}
         self.objections: list[str] = []
         self.stopped: bool = False
+        self.streamed: bool = False
 
 
 class ChatNormaliser(Normaliser):
@@ -196,6 +198,8 @@ class ChatNormaliser(Normaliser):
             # Some services send the message beside a delta too: it counts where that is empty.
             message = _whole_message(choice, fields)
             delta = delta if message is None else message
+        else:
+            choice.streamed = True
         if delta is not None:
             self._read_delta(choice, fields_of(delta))
         if results := fields.get("content_filter_results"):
@@ -210,8 +214,7 @@ class ChatNormaliser(Normaliser):
 
     def _says_anything(self, delta: Mapping[str, Any]) -> bool:
         return any(
-            value and (name in self._readers or name in _CALLS)
-            for name, value in delta.items()
+            value and (name in self._readers or name in _CALLS) for name, value in delta.items()
         )
 
     def _read_delta(self, choice: Choice, delta: Mapping[str, Any]) -> None:
@@ -415,10 +418,14 @@ class ChatNormaliser(Normaliser):
 def _whole_message(choice: Choice, fields: Mapping[str, Any]) -> Any:
     """The message of a service that does not stream after all, or says it all again at the end."""
     message = fields.get("message")
-    if message is None or not (choice.echo.content or choice.echo.reasoning):
+    if message is None or not choice.streamed:
         return message
     news = _CALLS if choice.echo.content else _CALLS | {"content", "refusal"}
-    return {name: value for name, value in fields_of(message).items() if name in news}
+    found = {name: value for name, value in fields_of(message).items() if name in news}
+    entries = found.get("tool_calls")
+    if is_array(entries):
+        found["tool_calls"] = choice.calls.restate(entries)
+    return found
 
 
 PROVIDER: Final = Provider("openai-chat", ChatNormaliser, recognises, "sse")
