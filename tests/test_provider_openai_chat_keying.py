@@ -95,6 +95,11 @@ KEYING: dict[str, tuple[list[Any], list[Any]]] = {
         [entry("", "f", "", None), entry('{"x":1}', "f", "", None)],
         [(None, *F, {"x": 1})],
     ),
+    "no ids, no indexes, the name on every piece": (
+        [entry('{"x":{"y":', "f", "", None), entry('{"z":1}', "f", "", None),
+         entry("}", "f", "", -1), entry("}", "f", "", -1), entry('{"x":2}', "f", "", None)],
+        [(None, *F, {"x": {"y": {"z": 1}}}), (None, *F, {"x": 2})],
+    ),
     "the word null as id": (
         [entry("{}", "f", "null"), entry("{}", "g", "null", 1)],
         [(None, *F, {}), (None, *G, {})],

@@ -87,8 +87,9 @@ class ArgumentText:
             elif character == '"':
                 self._in_string = not self._in_string
             elif not self._in_string:
-                self._opened = True
-                self._depth += 1 if character in "{[" else -1
+                opens = character in "{["
+                self._opened = self._opened or opens
+                self._depth += 1 if opens else -1
 
 
 @final
@@ -270,7 +271,8 @@ class CallKeys:
         blank = not text.strip()
         if known is None:
             return target if blank or not target.over else None
-        if index is None and (name != known or target.text.size) and _is_closed(text):
+        another = name != known or (target.text.size and target.over)
+        if index is None and another and _is_closed(text):
             # Services without indexes and ids send calls whole: two alike are two calls.
             return None
         if name != known:
