@@ -100,6 +100,44 @@ KEYING: dict[str, tuple[list[Any], list[Any]]] = {
          entry("}", "f", "", -1), entry("}", "f", "", -1), entry('{"x":2}', "f", "", None)],
         [(None, *F, {"x": {"y": {"z": 1}}}), (None, *F, {"x": 2})],
     ),
+    "heads one index ahead of their text": (
+        [entry("", "f", "a", 1), entry('{"x":1}'), entry("", "g", "b", 2),
+         entry('{"y":', index=1), entry("1}", index=1)],
+        [("a", *F, {"x": 1}), ("b", *G, {"y": 1})],
+    ),
+    "the index counts pieces": (
+        [entry("", "f", "a"), entry('{"x":', index=1), entry("1}", index=2),
+         entry("", "g", "b", 1), entry('{"y":', index=2), entry("1}", index=3)],
+        [("a", *F, {"x": 1}), ("b", *G, {"y": 1})],
+    ),
+    "two heads, then text that nothing gives to either": (
+        [entry("", "f", "a", 1), entry("", "g", "b", 2), entry('{"x":1}'),
+         entry('{"y":1}', index=1)],
+        [("a", "f", "abandoned", None), ("b", "g", "abandoned", None)],
+    ),
+    "text sent twice, or two calls' alike": (
+        [entry('{"x":1}', "f", "a"), entry("", "g", "b", 1), entry('{"x":1}')],
+        [("a", *F, {"x": 1}), ("b", "g", "abandoned", None)],
+    ),
+    "two documents for one of two calls": (
+        [entry("", "f", "a", None), entry("", "g", "b", None), entry('{"x":1}', index=None),
+         entry('{"y":1}', index=None)],
+        [("a", "f", "abandoned", None), ("b", "g", "unparseable", None)],
+    ),
+    "an index as text": (
+        [entry("", "f", "a", "0"), entry("", "g", "b", "1"), entry('{"x":1}', index="0"),
+         entry('{"y":1}', index="1")],
+        [("a", *F, {"x": 1}), ("b", *G, {"y": 1})],
+    ),
+    "another id and index on every piece": (
+        [entry("", "f", "1"), entry('{"x":', call_id="2", index=1),
+         entry("1}", call_id="3", index=2), entry("{}", "g", "4", 3)],
+        [("1", *F, {"x": 1}), ("4", *G, {})],
+    ),
+    "another id and index, and then a name of its own": (
+        [entry("", "f", "a"), entry('{"y":1}', call_id="b", index=1), entry("", "g", "b", 1)],
+        [("a", "f", "abandoned", None), ("b", "g", "abandoned", None)],
+    ),
     "the word null as id": (
         [entry("{}", "f", "null"), entry("{}", "g", "null", 1)],
         [(None, *F, {}), (None, *G, {})],
@@ -244,6 +282,14 @@ def test_names(oddity: str) -> None:
     steps, offered, expected = NAMES[oddity]
     options = {"tools": None if offered is None else tools(*offered)}
     assert [outcome.name for outcome in settle(*message(*steps), **options).outcomes] == expected
+
+
+def test_two_open_calls_with_one_id() -> None:
+    """The index decides which of the two a piece with that id belongs to."""
+    heads = [entry("", "f", "same"), entry("", "g", "same", 1)]
+    pieces = [entry('{"x":1}', call_id="same"), entry('{"y":1}', call_id="same", index=1)]
+    settler = settle(*message(*heads, *pieces), tools=tools("f", "g"))
+    assert words(settler) == [("same", *F, {"x": 1}), ("same", *G, {"y": 1})]
 
 
 ARGUMENTS: dict[str, tuple[list[Any], Any]] = {

@@ -11,6 +11,7 @@ from finalcall.events import (
     CallCompleted,
     CallIdentity,
     CallKind,
+    CallWithdrawn,
     StreamFault,
 )
 from finalcall.narrow import is_mapping
@@ -56,6 +57,7 @@ class ChoiceCalls:
         self._index = index
         self._keys = CallKeys(owner.context.tool_names)
         self._open: list[KeyedCall] = []
+        self._empty: dict[str, KeyedCall] = {}
         self._repetitions: list[KeyedCall] = []
         self._spliced = False
         self._last_index: int | None = None
@@ -80,9 +82,12 @@ class ChoiceCalls:
         """Take one entry of `delta.tool_calls`."""
         index = entry.get("index")
         if type(index) is not int or index < 0:
-            index = read_index(entry, "index")
+            index = _index_of(entry)
         kind, call_id, name, argument = _parts_of(entry)
         text = argument if isinstance(argument, str) else _dumped(argument)
+        if text and not name and not self._keys.knows(call_id) and self._keys.is_new(index):
+            self._withdraw_empty(2)
+        renamed = self._keys.renamed(call_id)
         call = self._keys.find(index, call_id, name, text)
         if call is None and name and self.legacy is not None and not self.legacy.over:
             call = self._join_legacy(self.legacy, index, call_id, name)
@@ -91,6 +96,10 @@ class ChoiceCalls:
             if not (call_id or name or text):
                 return
             call = self._announce(kind, index, call_id, name)
+            if renamed is not None and name:
+                # Pieces that came with the id alone may have been this call's.
+                self._withdraw(renamed)
+                self._withdraw(call)
         elif call_id or name:
             self._learn(call, call_id, name)
         if kind is CallKind.CUSTOM and not call.text.size:
@@ -99,6 +108,8 @@ class ChoiceCalls:
             if value := entry.get(field):
                 call.extras[field] = to_plain(value)
         if text:
+            if self._empty and not (call_id or name) and call.over and text.strip():
+                self._withdraw_empty(1)
             self._add(call, text, whole=text is not argument)
 
     def restate(self, entries: Sequence[Any]) -> list[Any]:
@@ -171,6 +182,7 @@ class ChoiceCalls:
 
     def complete(self) -> None:
         """Say the end of every call that is open."""
+        self._empty.clear()
         repetitions, self._repetitions = self._repetitions, []
         for call in repetitions:
             if call.repeating is not None:
@@ -232,6 +244,7 @@ class ChoiceCalls:
             self._sink.events.append(begun)
             return
         self._open.append(call)
+        self._empty[call.identity.key] = call
         if self._keys.calls[0].generation != call.generation:
             self._note_splice()
         self._sink.events.append(call.open_call.announced(self._sink.carried()))
@@ -268,6 +281,8 @@ class ChoiceCalls:
         size = call.text.size
         if len(text) == size and call.repeats(text):
             return
+        if not size:
+            self._empty.pop(call.identity.key, None)
         if whole and size:
             call.text = ArgumentText()
             call.identity.size = len(text)
@@ -276,6 +291,19 @@ class ChoiceCalls:
         else:
             self._sink.events.append(call.open_call.delta(text, self._sink.carried()))
         call.text.append(text)
+
+    def _withdraw_empty(self, at_least: int) -> None:
+        """Text came that nothing gives to one of several calls: those without any may lack it."""
+        if len(self._empty) >= at_least:
+            for call in list(self._empty.values()):
+                self._withdraw(call)
+
+    def _withdraw(self, call: KeyedCall) -> None:
+        self._empty.pop(call.identity.key, None)
+        if not (call.external or call.repeating or call.completed):
+            call.completed = True
+            self._owner.anomaly("no_index", call.identity.key)
+            self._sink.events.append(CallWithdrawn(call.open_call.call, self._sink.carried()))
 
     def _replay(self, call: KeyedCall) -> None:
         """A known call, named again after a stop reason: what follows is compared, not added."""
@@ -291,6 +319,14 @@ class ChoiceCalls:
             self._owner.anomaly("spliced_stream")
             fault = StreamFault(Cause.MALFORMED, "spliced_stream", ends=False)
             self._sink.events.append(fault)
+
+
+def _index_of(entry: Mapping[str, Any]) -> int | None:
+    """An entry's index, which some services send as text."""
+    index = entry.get("index")
+    if isinstance(index, str) and len(index) < 10 and index.isascii() and index.isdigit():
+        return int(index)
+    return read_index(entry, "index")
 
 
 def _parts_of(entry: Mapping[str, Any]) -> tuple[CallKind, str, str, Any]:

@@ -186,7 +186,7 @@ class CallKeys:
             call = None if index is None else self._by_index.get(index)
             if call is not None and call is self.latest:
                 return call
-            call = call or self._unnamed(index, text)
+            call = self._unnamed(index, text) if call is None else self._unless_over(call, text)
         if call is not None:
             self.see(call, index, call_id)
         return call
@@ -199,6 +199,15 @@ class CallKeys:
     def knows(self, call_id: str) -> bool:
         """Whether a call has this id."""
         return call_id in self._by_id
+
+    def is_new(self, index: int | None) -> bool:
+        """Whether no call was seen with this index; without one, the latest is meant."""
+        return index is not None and index not in self._by_index
+
+    def renamed(self, call_id: str) -> KeyedCall | None:
+        """The call that took pieces with this id, although its own is another."""
+        call = self._by_id.get(call_id)
+        return None if call is None or call.identity.call_id == call_id else call
 
     def see(self, call: KeyedCall, index: int | None, call_id: str) -> None:
         """Remember where a call was seen, and with which id."""
@@ -234,12 +243,16 @@ class CallKeys:
     def _by_call_id(
         self, index: int | None, call_id: str, name: str, text: str
     ) -> KeyedCall | None:
+        target = self.at(index)
         known = self._by_id.get(call_id)
         if known is not None:
+            if target is not None and target.identity.call_id == call_id:
+                known = target  # two calls share the id
             return None if name and self._reuses_id(known, index, name) else known
-        target = self.at(index)
         if target is None:
-            return None
+            latest = self.latest
+            goes_on = not name and latest is not None and latest.identity.name and not latest.over
+            return latest if goes_on else None
         blank = not text.strip()
         if not name:
             # A new id on every piece: the first is the call's. An empty last piece says nothing.
@@ -281,6 +294,14 @@ class CallKeys:
         if target.stopped or blank or not target.over or target.text.is_placeholder:
             return target
         return None if text.lstrip().startswith("{") and not target.repeats(text) else target
+
+    def _unless_over(self, call: KeyedCall, text: str) -> KeyedCall:
+        """The call of an index, or the latest, where a document begins that only it still needs."""
+        latest = self.latest
+        begins = text.lstrip().startswith("{") and not call.repeats(text)
+        if latest is None or latest.text.size or not (begins and call.over):
+            return call
+        return call if latest.over or latest.identity.name is None else latest
 
     def _unnamed(self, index: int | None, text: str) -> KeyedCall | None:
         latest = self.latest
