@@ -71,6 +71,15 @@ def test_a_word_that_is_no_reason(word: Any) -> None:
     assert settler.stop_reason is None
 
 
+def test_a_reason_that_is_an_object_is_not_known() -> None:
+    """It is a reason of which nobody knows the meaning, beside a good one too."""
+    natives = message(entry("{}", "f", "a"), finish={"type": "stop"})
+    assert [one[2] for one in words(settle(*natives))] == ["truncated"]
+    assert [one[2] for one in words(settle(*natives[:-1], chunk(finish="stop"), DONE))] == [
+        "truncated"
+    ]
+
+
 def test_the_callers_own_word() -> None:
     """A service's own word is a line in the caller's table, in the case it is sent in."""
     own = {"Handed-Over": Verdict.COMPLETE}
@@ -319,6 +328,14 @@ def test_an_error_ends_the_message_and_voids_its_reason(form: str) -> None:
     assert outcome.cause is Cause.PROVIDER_ERROR
     assert settler.ending is not None
     assert "S3NT1N3L" not in f"{settler.ending.code} {settler.error}"
+
+
+def test_a_blank_error_beside_a_choice_is_none() -> None:
+    """Some gateways send every field of an error with nothing in it; alone it is one all the same."""
+    blank = {"error": {"message": "", "type": "", "param": "", "code": None}}
+    good = calls(entry("{}", "f", "a")), chunk(finish="tool_calls", **blank)
+    assert words(settle(*good, DONE)) == [("a", "f", "dispatchable", {})]
+    assert [one[2] for one in words(settle(*good, blank, DONE))] == ["abandoned"]
 
 
 def test_a_service_that_does_not_stream_after_all() -> None:

@@ -439,6 +439,11 @@ def generation(chunk_id: str, call_id: str, finish: str | None = "tool_calls") -
 
 
 SPLICED = {
+    "the first one whole in one chunk and cut": [
+        chunk({"role": "assistant"}, chunk_id="A"),
+        calls(entry("{}", "f", "a"), chunk_id="A"),
+        *generation("B", "b"),
+    ],
     "one after the other": [*generation("A", "a"), *generation("B", "b")],
     "the first one cut": [*generation("A", "a", None), *generation("B", "b")],
     "the first one cut, the second only text": [
@@ -470,6 +475,15 @@ INNOCENT = {
     ],
     "another id for the first chunk": [
         chunk({"content": ""}, chunk_id="first"), *message(HEAD, TEXT)[:-1],
+    ],
+    "another id for a chunk that keeps the connection alive": [
+        chunk({"content": ""}, chunk_id="alive"), *generation("A", "a", None)[:2],
+        chunk({"role": "assistant", "content": ""}, chunk_id="alive"),
+        *generation("A", "a")[2:],
+    ],
+    "another id for the last two chunks": [
+        *generation("A", "a", None), chunk(chunk_id="last"),
+        chunk(finish="tool_calls", chunk_id="last"),
     ],
     "another id for the last chunk": [
         *generation("A", "a", None), chunk(finish="tool_calls", chunk_id="last"),

@@ -37,11 +37,17 @@ class Generations:
         """Whether one more chunk of the same id changes nothing."""
         return self.lasting or not self._current
 
-    def see(self, chunk_id: str) -> None:
-        """Take the id of the next chunk; an empty one says nothing."""
+    def see(self, chunk_id: str, *, says: bool) -> None:
+        """Take the id of the next chunk; an empty one says nothing.
+
+        Args:
+            chunk_id: The id.
+            says: The chunk says something; one that does not, as gateways send to keep a
+                connection alive under an id of its own, begins no generation.
+        """
         if chunk_id == self._current:
             self._run += 1
-        elif chunk_id:
+        elif chunk_id and (says or not self._current):
             self.mixed = self.mixed or chunk_id == self._before
             self.number += self.lasting
             self._before, self._current, self._run = self._current, chunk_id, 1

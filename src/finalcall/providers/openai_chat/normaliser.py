@@ -50,6 +50,9 @@ _USAGE_FIELDS: Final = (
     ("output_tokens", ("completion_tokens", "output_tokens")),
 )
 
+_NO_WORD: Final = "(no word)"
+"""Our word for a finish reason that is an object: what it means is not known."""
+
 _CALLS: Final = frozenset({"tool_calls", "function_call"})
 
 
@@ -191,8 +194,6 @@ class ChatNormaliser(Normaliser):
         if choice is None:
             choice = Choice(self, self._sink, position if index is None else index)
             self._choices[choice.index] = choice
-        if isinstance(chunk_id, str):
-            choice.calls.generations.see(chunk_id)
         delta = fields.get("delta")
         if delta is None or not self._says_anything(fields_of(delta)):
             # Some services send the message beside a delta too: it counts where that is empty.
@@ -200,6 +201,9 @@ class ChatNormaliser(Normaliser):
             delta = delta if message is None else message
         else:
             choice.streamed = True
+        if isinstance(chunk_id, str):
+            says = bool(fields.get("finish_reason")) or self._says_anything(fields_of(delta))
+            choice.calls.generations.see(chunk_id, says=says)
         if delta is not None:
             self._read_delta(choice, fields_of(delta))
         if results := fields.get("content_filter_results"):
@@ -336,6 +340,8 @@ class ChatNormaliser(Normaliser):
             for word in dict.fromkeys(one for one in (finish, behind) if isinstance(one, str))
             if word.lower() not in NO_REASONS
         ]
+        if not words and is_mapping(finish):
+            words = [_NO_WORD]
         if words:
             choice.calls.stop()
             choice.stopped = True
@@ -361,7 +367,10 @@ class ChatNormaliser(Normaliser):
         self._error = fields.get("error") or self._error
 
     def _read_error(self, chunk: Mapping[str, Any]) -> None:
-        error = chunk.get("error") or self._error
+        error = chunk.get("error")
+        if chunk.get("choices") and is_mapping(error) and not any(error.values()):
+            error = None  # some gateways put a blank one beside good choices
+        error = error or self._error
         if not error and "error" in (chunk.get("object"), chunk.get("type")):
             error = chunk
         if error:
