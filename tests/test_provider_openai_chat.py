@@ -331,7 +331,7 @@ def test_an_error_ends_the_message_and_voids_its_reason(form: str) -> None:
 
 
 def test_a_blank_error_beside_a_choice_is_none() -> None:
-    """Some gateways send every field of an error with nothing in it; alone it is one all the same."""
+    """Some gateways send every field of an error blank; alone it is one all the same."""
     blank = {"error": {"message": "", "type": "", "param": "", "code": None}}
     good = calls(entry("{}", "f", "a")), chunk(finish="tool_calls", **blank)
     assert words(settle(*good, DONE)) == [("a", "f", "dispatchable", {})]
