@@ -30,6 +30,7 @@ from finalcall import (
 )
 from finalcall.blocks import Blocks
 from finalcall.listeners import LOG_FAILURES
+from tests.chat_chunks import calls, chunk, entry
 from tests.messages import CLEAN, ERROR, TOOLS, call, message_start, stopped, text, to_sse
 from tests.responses_events import call as responses_call
 from tests.responses_events import created, ending
@@ -150,6 +151,41 @@ def test_after_the_stop_reason_an_end_does_no_harm(cause: Cause | None) -> None:
     settler.end(cause)
     assert [type(outcome) for outcome in settler.outcomes] == [Dispatchable]
     assert settler.error is None
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected", "unconfirmed"),
+    [
+        (None, Cause.ENDED_EARLY, "fail"),
+        (Cause.DISCONNECTED, Cause.DISCONNECTED, "fail"),
+        (Cause.IDLE, Cause.IDLE, "fail"),
+        (Cause.DISCONNECTED, Cause.DISCONNECTED, "dispatch"),
+    ],
+)
+def test_the_stop_reason_of_one_choice_hides_no_cut_of_another(
+    cause: Cause | None, expected: Cause, unconfirmed: Any
+) -> None:
+    """Where every choice is settled, each must have stopped for the end to be proper."""
+    settler = Settler("openai-chat", tools=None, choices="all", unconfirmed=unconfirmed)
+    for choice, finish in ((0, "tool_calls"), (1, None)):
+        settler.feed(calls(entry("{}", "pay", f"call_{choice}"), choice=choice, finish=finish))
+    settler.end(cause)
+    first, second = settler.outcomes
+    assert isinstance(first, Dispatchable)
+    assert isinstance(second, Failed)
+    assert (second.reason, second.cause) == ("abandoned", expected)
+    assert settler.ending is not None
+    assert settler.ending.cause is expected
+
+
+def test_a_choice_that_was_cut_in_its_text_is_not_done() -> None:
+    """A message without calls is done only where every choice has stopped."""
+    settler = Settler("openai-chat", tools=None, choices="all")
+    settler.feed(chunk({"content": "whole"}, "stop"))
+    settler.feed(chunk({"content": "cu"}, choice=1))
+    settler.end(Cause.DISCONNECTED, ConnectionResetError())
+    assert settler.verdict == "fail"
+    assert isinstance(settler.error, ConnectionResetError)
 
 
 @pytest.mark.parametrize("cause", [Cause.PROVIDER_ERROR, Cause.MALFORMED])

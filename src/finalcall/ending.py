@@ -46,7 +46,7 @@ def cause_of_end(cause: Cause | None, *, stopped: bool) -> Cause | None:
 
     Args:
         cause: What cut it, `None` where nothing did.
-        stopped: A stop reason had come.
+        stopped: The stop reason had come, of every choice that is settled.
     """
     if stopped:
         return None if cause in _DROPS else cause

@@ -93,7 +93,8 @@ class Known:
         Raises:
             RuntimeError: The turn has not ended.
         """
-        return judge(self.outcomes, self.stop_reason)
+        # A choice that was cut leaves the message without a stop reason that is good for all of it.
+        return judge(self.outcomes, self.stop_reason if self._message.stopped else None)
 
     @property
     def retry(self) -> Retry:

@@ -435,7 +435,7 @@ class Settler(Shown):
         message = self._message
         if message.fault is not None:
             return Ending(message.fault.cause, marker, exception, message.fault.code)
-        cause = cause_of_end(cause, stopped=message.stop_reason is not None)
+        cause = cause_of_end(cause, stopped=message.stopped)
         return Ending(cause, marker, exception)
 
     def _settle(self, ending: Ending) -> list[Event]:
