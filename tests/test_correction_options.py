@@ -55,6 +55,24 @@ def test_a_wrong_option_is_named_at_once(
 
 
 @starters
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"ceiling": 0}, "ceiling= is 0; expected a number of tokens above 0"),
+        ({"turn_options": {"choices": "every"}}, "choices= is 'every'; expected 'first' or 'all'"),
+    ],
+)
+def test_an_option_that_is_nothing_is_named_at_once(
+    start: Callable[..., Any], options: dict[str, Any], told: str
+) -> None:
+    """Those of the turns, too, before the model is asked."""
+    model = Model(reply(GOOD))
+    with pytest.raises(ValueError, match=told):
+        start(model, ASKED, tools=TOOLS, **options)
+    assert model.asked == []
+
+
+@starters
 @pytest.mark.parametrize("messages", ["hello", b"hello", ASKED[0]], ids=["text", "bytes", "one"])
 def test_a_conversation_is_a_list(start: Callable[..., Any], messages: Any) -> None:
     """A text would be sent letter by letter."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, field_validator
 
 from finalcall import (
     Anomaly,
@@ -50,6 +51,31 @@ def test_the_message_ends_at_its_own_marker() -> None:
     assert [type(event) for event in last] == [Other, CallSettled]
     assert settler.verdict == "dispatch"
     assert settler.end() == []
+
+
+def test_a_settling_that_raised_has_ended_nothing() -> None:
+    """No ending is told while outcomes are missing, and it can still be ended."""
+    interrupts = [KeyboardInterrupt()]
+
+    class Ticket(BaseModel):
+        """Is interrupted in its first check."""
+
+        title: str
+
+        @field_validator("title")
+        @classmethod
+        def check(cls, title: str) -> str:
+            """Be interrupted, once."""
+            if interrupts:
+                raise interrupts.pop()
+            return title
+
+    settler = feed(CLEAN[:-1], tools={"create_ticket": Ticket})
+    with pytest.raises(KeyboardInterrupt):
+        settler.feed(CLEAN[-1])
+    assert settler.ending is None
+    settler.end(Cause.CANCELLED)
+    assert [type(outcome) for outcome in settler.outcomes] == [Dispatchable]
 
 
 def test_outcomes_are_not_there_before_the_end() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from finalcall import Settler, ToolSet, observe
+from finalcall import Limits, Settler, ToolSet, Turn, observe
 from finalcall.blocks import Blocks
 from finalcall.bridges import AGUI, UIMessageStream
 from finalcall.listeners import MOMENTS
@@ -83,6 +83,18 @@ def stream(faults: Any) -> FaultyStream:
     return FaultyStream.of("anthropic", REPLY, faults)
 
 
+def settler(**options: Any) -> Settler:
+    return Settler(tools=None, **options)
+
+
+def turn(stream: Any = (), **options: Any) -> Turn:
+    return Turn(stream, **{"tools": None, **options})
+
+
+def limits(**bounds: Any) -> Limits:
+    return Limits(**bounds)
+
+
 def shown(*blocks: Any, **options: Any) -> TerminalBlocks:
     return TerminalBlocks(*blocks, **options)
 
@@ -110,6 +122,40 @@ WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: shown(ToolSet({"pay": {}})), TYPE, "of type ToolSet; expected Blocks, as Blocks(t"),
     (lambda: shown(Blocks), TYPE, "what to show is the class Blocks; expected Blocks, as Blocks("),
     (lambda: shown(Blocks(), console=sys.stderr), TYPE, "expected a rich.console.Console: of a"),
+    # Settlers and turns
+    *(
+        (lambda options=options: settler(**options), error, words)
+        for options, error, words in [
+            ({"ceiling": "4096"}, TYPE, "ceiling= is of type str; expected a number of tokens abo"),
+            ({"ceiling": True}, TYPE, "ceiling= is of type bool; expected a number of tokens abov"),
+            ({"ceiling": 4096.0}, TYPE, "ceiling= is of type float; expected a number of tokens a"),
+            ({"ceiling": 0}, VALUE, "ceiling= is 0; expected a number of tokens above 0, or None "),
+            ({"truncation": "lats"}, VALUE, "truncation= is 'lats'; expected 'all' or 'last'"),
+            ({"truncation": None}, TYPE, "truncation= is of type NoneType; expected 'all' or 'la"),
+            ({"unconfirmed": "all"}, VALUE, "unconfirmed= is 'all'; expected 'fail' or 'dispatch"),
+            ({"unconfirmed": True}, TYPE, "unconfirmed= is of type bool; expected 'fail' or 'dis"),
+            ({"choices": 1}, TYPE, "choices= is of type int; expected 'first' or 'all'"),
+            ({"choices": "every"}, VALUE, "choices= is 'every'; expected 'first' or 'all'"),
+            ({"after_stop": None}, TYPE, "after_stop= is of type NoneType; expected seconds, 0 or"),
+            ({"after_stop": "2"}, TYPE, "after_stop= is of type str; expected seconds, 0 or more"),
+            ({"after_stop": -1}, VALUE, "after_stop= is -1; expected seconds, 0 or more"),
+            ({"after_stop": float("nan")}, VALUE, "after_stop= is nan; expected seconds, 0 or mo"),
+            ({"limits": None}, TYPE, "limits= is of type NoneType; expected a Limits, such as"),
+            ({"limits": Limits}, TYPE, "limits= is the class Limits; expected a Limits, such as"),
+            ({"preview": "yes"}, TYPE, "preview= is of type str; expected finalcall.preview.Prev"),
+            ({"on_settled": []}, TYPE, "on_settled= is of type list; expected a function that"),
+            ({"blocks": True}, TYPE, "blocks= is of type bool; expected Blocks, as Blocks(tools="),
+            ({"blocks": Blocks}, TYPE, "blocks= is the class Blocks; expected Blocks, as Blocks("),
+            ({"stop_reasons": ["x"]}, TYPE, "stop_reasons= is of type list; expected a mapping"),
+        ]
+    ),
+    (lambda: turn(clock=3), TYPE, "clock= is of type int; expected a function that gives seco"),
+    (lambda: turn(pacing="threads"), VALUE, "pacing= is 'threads'; expected 'auto' or 'thread'"),
+    (lambda: turn(pacing=None), TYPE, "pacing= is of type NoneType; expected 'auto' or 'thread'"),
+    (lambda: limits(calls="3"), TYPE, "Limits.calls is of type str; expected a whole number ab"),
+    (lambda: limits(message=1e6), TYPE, "Limits.message is of type float; expected a whole num"),
+    (lambda: limits(calls=True), TYPE, "Limits.calls is of type bool; expected a whole number"),
+    (lambda: limits(arguments=0), VALUE, "Limits.arguments is 0; expected a whole number above"),
     # Observers
     (lambda: observe.add(Observer), TYPE, "is the class Observer; expected an object of it"),
     (lambda: observe.add(Monitor), TYPE, "expected an object of it: add(Monitor(...))"),
@@ -185,7 +231,7 @@ def test_the_wrong_thing_is_refused_at_once(
     sentence = str(raised.value)
     assert words in sentence
     assert SECRET not in sentence
-    assert sentence[0] == sentence[0].lower()
+    assert sentence[0] == sentence[0].lower() or sentence.startswith("Limits.")
     assert raised.type is error
 
 

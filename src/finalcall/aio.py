@@ -46,7 +46,8 @@ class AsyncTurn(SettledTurn):
         options: See `Settler` and `TurnOptions`.
 
     Raises:
-        ValueError: An option or a tool's schema is bad.
+        TypeError: An option is unknown or of the wrong type; the text says what was expected.
+        ValueError: An option is nothing that there is, or a tool's schema is bad.
         RefusedStream: The stream's calls are run by an SDK; the message says what to wrap.
 
     Iterating raises what iterating a `Turn` raises; `CancelledError` (trio's `Cancelled`) always

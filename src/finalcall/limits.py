@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, final
+from dataclasses import dataclass, fields
+from typing import Any, Final, final
+
+from finalcall.narrow import described
 
 MAX_DEPTH: Final = 200
 """Nesting of arguments. It is the strict parser's own fixed limit."""
@@ -28,12 +30,28 @@ class Limits:
             signatures, citations, images, what the provider's own tools are given and give back.
             Some of that is kept for the history; all of it counts. Services repeat a request's
             instructions and tools in a response, so be generous.
+
+    Raises:
+        TypeError: A bound is no whole number.
+        ValueError: A bound is not above 0.
     """
 
     arguments: int = 16 * 1024 * 1024
     calls: int = 4_096
     message: int = 64 * 1024 * 1024
     other: int = 64 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value: Any = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(
+                    f"Limits.{field.name} is {described(value)}; expected a whole number above 0"
+                )
+            if value <= 0:
+                raise ValueError(
+                    f"Limits.{field.name} is {value!r}; expected a whole number above 0"
+                )
 
 
 DEFAULT_LIMITS: Final = Limits()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
+from finalcall.beginning import provider_of
 from finalcall.clock import Clock
 from finalcall.consecutive import Consecutive, expected_after
 from finalcall.ending import Ending, cause_of_end
-from finalcall.errors import RefusedStream, StreamIdle
+from finalcall.errors import StreamIdle
 from finalcall.events import (
     Anomaly,
     ArgumentsDelta,
@@ -34,13 +35,13 @@ from finalcall.limits import DEFAULT_LIMITS, Limits
 from finalcall.listeners import WARNING, log
 from finalcall.message import Choices, Message
 from finalcall.observation import BORDERS, Observation
+from finalcall.option_checks import check_options
 from finalcall.options import OnSettled
 from finalcall.outcomes import Cause
 from finalcall.previews import PreviewFactory
-from finalcall.providers import provider_named, recognise
+from finalcall.providers import provider_named
 from finalcall.providers.base import Context
-from finalcall.providers.native import read_text, size_of
-from finalcall.refused import refusal
+from finalcall.providers.native import size_of
 from finalcall.shown import Shown
 from finalcall.stop_reasons import Verdict
 from finalcall.tools import ToolSet, ToolsLike
@@ -56,9 +57,6 @@ _DELTAS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
 
 _FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
 """Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
-
-_KEEP_ALIVE: Final = "keepalive"
-"""The type of an event that the OpenAI Responses API sends at any time, before all others too."""
 
 
 @final
@@ -90,7 +88,8 @@ class Settler(Shown):
         clocks: The idle clocks, for loops that wait by themselves.
 
     Raises:
-        ValueError: The provider is unknown or a tool's schema is bad.
+        TypeError: An option is of the wrong type; the text says what was expected.
+        ValueError: An option is nothing that there is, or a tool's schema is bad.
     """
 
     def __init__(
@@ -110,6 +109,20 @@ class Settler(Shown):
         preview: PreviewFactory | None = None,
         blocks: Blocks | None = None,
     ) -> None:
+        check_options(
+            {
+                "ceiling": ceiling,
+                "truncation": truncation,
+                "unconfirmed": unconfirmed,
+                "choices": choices,
+                "stop_reasons": stop_reasons,
+                "limits": limits,
+                "after_stop": after_stop,
+                "on_settled": on_settled,
+                "preview": preview,
+                "blocks": blocks,
+            }
+        )
         known_tools = ToolSet.of(tools)
         self._context = Context.of(known_tools, stop_reasons or {})
         named = None if provider is None else provider_named(provider)
@@ -293,12 +306,10 @@ class Settler(Shown):
         """Translate an event before which no provider is known, or one that none can read."""
         if isinstance(native, Undecodable):
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
-        if native is None or native == "[DONE]" or read_text(native, "type") == _KEEP_ALIVE:
+        provider = provider_of(native)
+        if provider is None:
             return [Other(native)]
-        sentence = refusal(native)
-        if sentence is not None:
-            raise RefusedStream(sentence)
-        self._normaliser = recognise(native).normaliser(self._context)
+        self._normaliser = provider.normaliser(self._context)
         return self._normaliser.feed(native)
 
     def _take_all(self, translated: list[Event]) -> list[Event]:
@@ -442,15 +453,19 @@ class Settler(Shown):
         if self.ending is not None:  # whoever was told of the last events has ended it
             return []
         self._catch_up()
-        self.ending: Ending | None = ending
+        self.ending: Ending | None = ending  # now, so that nobody who is asked ends it again
         message = self._message
-        settled = message.settle(
-            tools=self.tools,
-            truncation=self._truncation,
-            unconfirmed=self._unconfirmed,
-            cause=ending.cause or Cause.ENDED_EARLY,
-            at_ceiling=self._at_ceiling(),
-        )
+        try:
+            settled = message.settle(
+                tools=self.tools,
+                truncation=self._truncation,
+                unconfirmed=self._unconfirmed,
+                cause=ending.cause or Cause.ENDED_EARLY,
+                at_ceiling=self._at_ceiling(),
+            )
+        except BaseException:
+            self.ending = None  # nothing is settled: it can still be ended
+            raise
         self._outcomes = [outcome for _, outcome in settled]
         self._stats.other_choices = len(message.others)
         self._close_accounts()

@@ -18,6 +18,7 @@ from finalcall.errors import RefusedStream
 from finalcall.events import Anomaly, Event, ExternalCall
 from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
+from finalcall.option_checks import check_options
 from finalcall.options import SettlerOptions, refuse_unknown
 from finalcall.outcomes import Cause, Outcome
 from finalcall.pacing import Pacing, PacingChoice
@@ -43,11 +44,11 @@ class TurnOptions(SettlerOptions, total=False):
     """Keyword arguments of turns: those of `Settler`, and how to iterate.
 
     raises: An unclean ending raises after every `CallSettled` was yielded (the default).
-    clock: Seconds on a monotonic scale; tests pass their own.
+    clock: Seconds on a monotonic scale; tests pass their own. `None` is `time.monotonic`.
     """
 
     raises: bool
-    clock: Clock
+    clock: Clock | None
 
 
 class SettledTurn:
@@ -56,7 +57,9 @@ class SettledTurn:
     def __init__(self, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]) -> None:
         refuse_unknown(options, TurnOptions.__optional_keys__, "options of a turn")
         self._raises = options.pop("raises", True)
-        self._clock = options.pop("clock", time.monotonic)
+        clock = options.pop("clock", None)
+        check_options({"clock": clock})
+        self._clock: Clock = time.monotonic if clock is None else clock
         self._settler = Settler(tools=tools, **cast("SettlerOptions", options))
         self._iterated = False
         self._told: list[Event] = []
@@ -219,7 +222,8 @@ class Turn(SettledTurn):
         options: See `Settler` and `TurnOptions`.
 
     Raises:
-        ValueError: An option or a tool's schema is bad.
+        TypeError: An option is unknown or of the wrong type; the text says what was expected.
+        ValueError: An option is nothing that there is, or a tool's schema is bad.
         RefusedStream: The stream's calls are run by an SDK; the message says what to wrap.
 
     Iterating raises, after every call has settled: the transport's own exception unchanged,
@@ -235,6 +239,7 @@ class Turn(SettledTurn):
         pacing: PacingChoice = "auto",
         **options: Unpack[TurnOptions],
     ) -> None:
+        check_options({"pacing": pacing})
         super().__init__(tools=tools, **options)
         self._refuse(stream)
         self._stream = stream

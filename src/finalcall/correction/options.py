@@ -13,6 +13,7 @@ from finalcall.correction.ledger import AlreadyDispatched, Ledger, MemoryLedger
 from finalcall.correction.policies import Abandoned, Truncated
 from finalcall.correction.rule import Rules
 from finalcall.narrow import is_mapping
+from finalcall.option_checks import CEILING, OPTIONS, Expected, check_options
 from finalcall.options import refuse_unknown
 from finalcall.outcomes import Dispatchable
 from finalcall.tools import ToolSet, ToolsLike
@@ -63,22 +64,20 @@ def _is_ledger(value: Any) -> bool:
     return all(callable(one) and not is_asynchronous_function(one) for one in operations)
 
 
-_CHECKS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "corrections": (
-        lambda value: isinstance(value, Corrections),
-        "a budget, such as Corrections(max=2)",
+_EXPECTED: Final[Mapping[str, Expected]] = {
+    "corrections": Expected(
+        "a budget, such as Corrections(max=2)", lambda value: isinstance(value, Corrections)
     ),
-    "ceiling": (
-        lambda value: isinstance(value, int) and not isinstance(value, bool),
-        "a number of tokens",
+    "ceiling": CEILING,
+    "on_truncated": Expected("a function, such as larger_budget(ceiling=8192)", callable),
+    "on_abandoned": Expected("a function, such as same_request()", callable),
+    "ledger": Expected("an object with synchronous methods begin and finish", _is_ledger),
+    "run_key": Expected(
+        "text, such as f'{user_turn}/{step}'", lambda value: isinstance(value, str)
     ),
-    "on_truncated": (callable, "a function, such as larger_budget(ceiling=8192)"),
-    "on_abandoned": (callable, "a function, such as same_request()"),
-    "ledger": (_is_ledger, "an object with synchronous methods begin and finish"),
-    "run_key": (lambda value: isinstance(value, str), "text, such as f'{user_turn}/{step}'"),
-    "turn_options": (is_mapping, "a mapping of keyword arguments for turns"),
+    "turn_options": Expected("a mapping of keyword arguments for turns", is_mapping),
 }
-"""By option: whether a value will do, and what is expected."""
+"""By option: what it may be where it is given."""
 
 
 @final
@@ -130,13 +129,14 @@ def set_up(
 
     Raises:
         TypeError: Something is missing, of the wrong type, or unknown; the text says what.
-        ValueError: A tool's schema is bad.
+        ValueError: The ceiling is not above 0, or a tool's schema is bad.
     """
     given = _checked(options)
     turn_options: TurnOptions = given.get("turn_options") or {}
     refuse_unknown(
         turn_options, _SYNC_TURN_OPTIONS if synchronous else _TURN_OPTIONS, "turn_options"
     )
+    check_options({name: one for name, one in turn_options.items() if name in OPTIONS})
     functions = (
         {"request": request} if dispatch is None else {"request": request, "dispatch": dispatch}
     )
@@ -175,7 +175,7 @@ def _rules(given: RunOptions, *, dispatches: bool) -> Rules:
         dispatches=dispatches,
         ledger=MemoryLedger() if ledger is None else ledger,  # an empty one may be false
         run_key=given.get("run_key") or "",
-        clock=turn_options.get("clock", time.monotonic),
+        clock=turn_options.get("clock") or time.monotonic,
     )
 
 
@@ -183,10 +183,7 @@ def _checked(options: RunOptions) -> RunOptions:
     """The options that are given, each of its type."""
     refuse_unknown(options, _OPTIONS, "options of a run")
     given = {name: value for name, value in options.items() if value is not None}
-    for name, value in given.items():
-        holds, expected = _CHECKS[name]
-        if not holds(value):
-            raise TypeError(f"{name}= is of type {type(value).__name__}; expected {expected}")
+    check_options(given, _EXPECTED)
     return cast("RunOptions", given)
 
 

@@ -392,7 +392,7 @@ def run_turn(
     Raises:
         TypeError: An option is unknown or of the wrong type, `request` cannot take what the options
             need, or a function is asynchronous.
-        ValueError: A tool's schema is bad.
+        ValueError: An option is nothing that there is, or a tool's schema is bad.
     """
     return TurnRun(request, messages, dispatch, tools, options, synchronous=True)
 
@@ -417,7 +417,7 @@ def arun_turn(
     Raises:
         TypeError: An option is unknown or of the wrong type, or `request` cannot take what the
             options need.
-        ValueError: A tool's schema is bad.
+        ValueError: An option is nothing that there is, or a tool's schema is bad.
     """
     return AsyncTurnRun(request, messages, dispatch, tools, options, synchronous=False)
 
