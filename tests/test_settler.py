@@ -170,6 +170,24 @@ def test_an_end_before_the_stop_reason_abandons(cause: Cause | None) -> None:
     assert settler.verdict == "fail"
 
 
+@pytest.mark.parametrize("cause", [OSError("S3NT1N3L"), "disconnected", Cause])
+def test_an_end_by_anything_but_a_cause_is_refused(cause: Any) -> None:
+    """An exception in the place of the cause would disappear."""
+    settler = feed(CLEAN[:-1])
+    with pytest.raises(TypeError, match="expected a Cause; an exception goes second") as raised:
+        settler.end(cause)
+    assert "S3NT1N3L" not in str(raised.value)
+    assert settler.ending is None
+
+
+def test_the_ending_shows_no_more_of_an_exception_than_its_type() -> None:
+    """An SDK's exception may quote the arguments that it could not parse."""
+    settler = feed([message_start(), *call(0)])
+    settler.end(Cause.MALFORMED, ValueError('unable to parse: {"title": "S3NT1N3L"}'))
+    assert "exception=ValueError, code='ValueError'" in repr(settler.ending)
+    assert "S3NT1N3L" not in repr(settler.ending)
+
+
 @pytest.mark.parametrize("cause", [None, Cause.DISCONNECTED, Cause.CANCELLED, Cause.IDLE])
 def test_after_the_stop_reason_an_end_does_no_harm(cause: Cause | None) -> None:
     """A drop, silence or a cancel after the stop reason leaves a whole message whole."""

@@ -15,15 +15,17 @@ unchanged, or give the turn up."""
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Ending:
-    """How the stream of a turn ended.
+    """How the stream of a turn ended. Its `repr` tells no more of the exception than its type.
 
     Attributes:
         cause: Why it ended uncleanly; `None` for a proper end, a token ceiling included.
         marker: The message's own end marker (`message_stop`, `[DONE]`, …) was seen.
         exception: What the source raised, or `None`.
-        code: The provider's error code where it reported one, else `""`.
+        code: The provider's error code where it reported one in the stream, or our word for what
+            was wrong with the stream; where the source raised what means that the provider failed
+            or that an event could not be read, the name of the exception's type. Else `""`.
     """
 
     cause: Cause | None
@@ -35,6 +37,14 @@ class Ending:
     def clean(self) -> bool:
         """Whether the stream came to a proper end."""
         return self.cause is None
+
+    def __repr__(self) -> str:
+        # An SDK's exception may quote the text of a call that it could not parse.
+        raised = None if self.exception is None else type(self.exception).__name__
+        return (
+            f"Ending(cause={self.cause!r}, marker={self.marker!r}, exception={raised}, "
+            f"code={self.code!r})"
+        )
 
 
 _DROPS: Final = frozenset({Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED})

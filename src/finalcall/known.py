@@ -51,6 +51,18 @@ class Known:
         spent = self.usage.output_tokens
         return self._ceiling is not None and spent is not None and spent >= self._ceiling
 
+    def _close_accounts(self) -> None:
+        """What a turn says of itself once it is over."""
+        message = self._message
+        if message.others:
+            self._anomalies.append(Anomaly("other_choices"))
+        if message.reasons_disagree:
+            self._anomalies.append(Anomaly("stop_reasons_disagree"))
+        if self._normaliser is not None and not message.announced:
+            reason = message.stop_reason
+            if reason is not None and reason.raw in self._normaliser.promises_calls:
+                self._anomalies.append(Anomaly("promised_calls_missing"))
+
     @property
     def error(self) -> BaseException | None:
         """What a loop should raise after the last event: `None` after a proper end or a cancel."""

@@ -34,6 +34,7 @@ from finalcall.idle import AFTER_STOP, ALARM_CAUSES, DEFAULT_IDLE, Alarm, Clocks
 from finalcall.limits import DEFAULT_LIMITS, Limits
 from finalcall.listeners import WARNING, log
 from finalcall.message import Choices, Message
+from finalcall.narrow import expect
 from finalcall.observation import BORDERS, Observation
 from finalcall.option_checks import check_options
 from finalcall.options import OnSettled
@@ -55,6 +56,7 @@ _BYTES: Final = (bytes, bytearray, memoryview)
 _DELTAS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
 """Events whose text is nearly all that their native event holds. The message counts it."""
 
+_CAUSE: Final = "a Cause; an exception goes second: end(Cause.DISCONNECTED, error)"
 _FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
 """Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
 
@@ -404,7 +406,12 @@ class Settler(Shown):
 
         Returns:
             The last events: the `CallSettled` of every call comes last.
+
+        Raises:
+            TypeError: `cause` is no `Cause`.
         """
+        if cause is not None:
+            expect(cause, Cause, "cause=", _CAUSE)
         if now is not None:
             self._timeline.now = now
         events = self._tell_late()
@@ -479,18 +486,6 @@ class Settler(Shown):
             self._report(event)
         self._observation.end(self, message, self._outcomes)
         return told
-
-    def _close_accounts(self) -> None:
-        """What a turn says of itself once it is over."""
-        message = self._message
-        if message.others:
-            self._anomalies.append(Anomaly("other_choices"))
-        if message.reasons_disagree:
-            self._anomalies.append(Anomaly("stop_reasons_disagree"))
-        if self._normaliser is not None and not message.announced:
-            reason = message.stop_reason
-            if reason is not None and reason.raw in self._normaliser.promises_calls:
-                self._anomalies.append(Anomaly("promised_calls_missing"))
 
     def _report(self, event: CallSettled) -> None:
         if self._on_settled is None:
