@@ -93,13 +93,67 @@ def test_exactly_one_event_carries_the_native_one() -> None:
         assert [event.native for event in carriers] == [native]
 
 
-@pytest.mark.parametrize(
-    "first", [{"surprise": 1}, {"type": "surprise"}, object(), 7, "text", ["a"]]
-)
+@pytest.mark.parametrize("first", [{"surprise": 1}, {"type": "surprise"}, object(), 7, ["a"]])
 def test_an_unrecognised_stream_says_what_was_seen_and_what_is_known(first: Any) -> None:
     """The message names fields and providers, never content."""
     with pytest.raises(UnrecognisedStream, match="anthropic"):
         Settler(tools=None).feed(first)
+
+
+@pytest.mark.parametrize("provider", [None, "anthropic", "gemini"])
+@pytest.mark.parametrize("first", ["S3NT1N3L", "", "event: message_start"])
+def test_a_stream_of_text_is_refused(first: str, provider: str | None) -> None:
+    """It was decoded, and perhaps cut into lines: the bytes, or the dicts, are to be given."""
+    with pytest.raises(UnrecognisedStream, match=r"text was given; .*use iter_bytes\(\)") as raised:
+        Settler(provider, tools=None).feed(first)
+    assert "S3NT1N3L" not in str(raised.value)
+
+
+def test_text_among_events_is_a_fault() -> None:
+    """What it meant is lost, and with it perhaps a piece of a call."""
+    settler = feed([message_start(), *call(0), "S3NT1N3L"])
+    assert isinstance(settler.error, ProviderFault)
+    assert (settler.error.code, settler.error.cause) == ("undecodable_event", Cause.MALFORMED)
+    assert "text was given; expected bytes or dicts" in str(settler.error)
+    assert "S3NT1N3L" not in str(settler.error)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "provider", "told"),
+    [
+        ([], None, "nothing came at all: it may have been read before"),
+        ([], "anthropic", "nothing came at all: it may have been read before"),
+        ([b": waiting\n\n"], None, "the bytes that came hold no event"),
+        (CLEAN, "cohere", "no event said anything of a call, text or the end: provider= may be"),
+        (CLEAN[:3], "anthropic", "the message is cut"),
+        (CLEAN[:3], None, "the message is cut"),
+    ],
+)
+def test_an_early_end_says_what_came(chunks: list[Any], provider: str | None, told: str) -> None:
+    """Nothing, no event, nothing that was understood, or a part."""
+    settler = feed(chunks, provider=provider)
+    settler.end()
+    assert isinstance(settler.error, StreamEndedEarly)
+    assert told in str(settler.error)
+
+
+@pytest.mark.parametrize(
+    ("events", "error"),
+    [
+        ([message_start(), *call(0)], None),
+        ([message_start(), *call(0), *call(1, "b", stop=False)], StreamEndedEarly),
+        ([message_start(), *text("no call")], StreamEndedEarly),
+    ],
+)
+def test_an_end_that_need_not_be_confirmed_raises_nothing_where_every_call_went_on(
+    events: list[Any], error: type[Exception] | None
+) -> None:
+    """It is the proper end of a service that never sends a stop reason."""
+    settler = feed(events, unconfirmed="dispatch")
+    settler.end()
+    assert type(settler.error) is (error or type(None))
+    assert settler.ending is not None
+    assert settler.ending.cause is Cause.ENDED_EARLY
 
 
 def test_an_unknown_provider_says_which_are_known() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from finalcall import (
     Anomaly,
+    AsyncTurn,
     CallAnnounced,
     CallSettled,
     Cause,
@@ -303,12 +304,49 @@ def test_open_counts_the_wait_for_the_headers() -> None:
 
 @pytest.mark.parametrize(
     ("stream", "advice"),
-    [(7, "stream=True"), (object(), "stream=True"), (CLEAN[0], "a single event")],
+    [
+        (7, "stream=True"),
+        (object(), "stream=True"),
+        (CLEAN[0], "a single event"),
+        ("data: {}", r"text was given; expected bytes or dicts: use iter_bytes\(\)"),
+        (lambda: iter(CLEAN), r"is a function, and no stream: call it"),
+        (CLEAN.copy, r"list.copy is a function, and no stream: call it"),
+        (Turn(CLEAN, tools=None), "this is Turn, a turn already: iterate it, or give its stream"),
+        (AsyncTurn(CLEAN, tools=None), "this is AsyncTurn, a turn already"),
+    ],
 )
 def test_what_is_no_stream_is_refused_with_advice(stream: Any, advice: str) -> None:
     """A whole message instead of a stream is the usual mistake."""
     with pytest.raises(TypeError, match=advice):
         settle(stream, tools=None)
+
+
+class Open:
+    """A stream that is open already."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(CLEAN)
+
+    def close(self) -> None:
+        """Note that it was closed, and fail as a connection may."""
+        self.closed += 1
+        raise OSError
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"ceiling": "9"}, {"idle_timout": 3}, {"pacing": "x"}, {"tools": 3}, {"provider": "x"}],
+)
+@pytest.mark.parametrize("make", [settle, Turn])
+def test_a_stream_that_no_turn_comes_of_is_closed(make: Any, options: dict[str, Any]) -> None:
+    """Whoever opened it within the call has no other way to."""
+    stream = Open()
+    with pytest.raises((TypeError, ValueError)):
+        make(stream, **{"tools": None, **options})
+    assert stream.closed
 
 
 async def test_an_async_stream_is_sent_to_the_async_turn() -> None:

@@ -1,14 +1,19 @@
-"""Tells whose stream it is by its first event, unless that comes before all that could tell."""
+"""Tells whose stream it is by its first event, and what is no event of anybody's."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from finalcall.errors import RefusedStream
-from finalcall.providers import recognise
+from finalcall.iterating import TEXT_GIVEN
+from finalcall.providers import UnrecognisedStream, recognise
 from finalcall.providers.base import Provider
 from finalcall.providers.native import read_text
 from finalcall.refused import refusal
+from finalcall.wire.undecodable import Undecodable
+
+UNUSUAL: Final = frozenset({Undecodable, str})
+"""Types of what may be no event: `is_unreadable` tells."""
 
 _KEEP_ALIVE: Final = "keepalive"
 """The type of an event that the OpenAI Responses API sends at any time, before all others too."""
@@ -33,3 +38,21 @@ def provider_of(native: Any) -> Provider | None:
     if sentence is not None:
         raise RefusedStream(sentence)
     return recognise(native)
+
+
+def is_unreadable(native: Any, *, first: bool) -> bool:
+    """Whether no provider could have sent this: a frame that cannot be decoded, or text.
+
+    Args:
+        native: An event of a stream, or what stands in its place.
+        first: Nothing came before it.
+
+    Raises:
+        UnrecognisedStream: It is text from the first: another stream was meant.
+    """
+    if not isinstance(native, str):
+        return isinstance(native, Undecodable)
+    is_text = native.strip() != "[DONE]"
+    if is_text and first:
+        raise UnrecognisedStream(TEXT_GIVEN)
+    return is_text

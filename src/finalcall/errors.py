@@ -2,14 +2,17 @@
 
 By the time one of these is raised every call has settled: `turn.outcomes`, `turn.verdict` and
 `turn.history()` work. A transport's own exception passes through unchanged and is none of these.
-`RefusedStream` alone is raised before anything was read.
+`RefusedStream` alone is raised before anything was settled: it is about what the stream is.
 """
 
 from __future__ import annotations
 
-from typing import Any, final
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias, final
 
+from finalcall.iterating import TEXT_GIVEN
 from finalcall.outcomes import Cause
+from finalcall.wire.undecodable import Undecodable
 
 
 @final
@@ -37,14 +40,31 @@ class StreamIdle(TimeoutError):  # noqa: N818 - the name says what happened
         self.open_calls = open_calls
 
 
+Seen: TypeAlias = Literal["nothing", "no event", "nothing of this provider", "a part"]
+"""What came of a stream that ended early."""
+
+_ENDED_EARLY: Final[Mapping[Seen, str]] = {
+    "nothing": "nothing came at all: it may have been read before",
+    "no event": "the bytes that came hold no event",
+    "nothing of this provider": "no event said anything of a call, text or the end: provider= may "
+    "be wrong",
+    "a part": "the message is cut",
+}
+"""By what came: what is wrong."""
+
+
 @final
 class StreamEndedEarly(ConnectionError):  # noqa: N818 - the name says what happened
-    """The stream ended cleanly and no stop reason had come."""
+    """The stream ended cleanly and no stop reason had come.
 
-    def __init__(self, events: int) -> None:
+    Attributes:
+        events: Native events received before.
+    """
+
+    def __init__(self, events: int, seen: Seen = "a part") -> None:
         super().__init__(
-            f"the stream ended without a stop reason (events before: {events}): the message is "
-            "cut; every call is settled and none of them runs"
+            f"the stream ended without a stop reason (events before: {events}): "
+            f"{_ENDED_EARLY[seen]}; every call is settled: look at the turn's outcomes"
         )
         self.events = events
 
@@ -70,9 +90,16 @@ class ProviderFault(RuntimeError):  # noqa: N818 - the name says what happened
 
     def __init__(self, cause: Cause, code: str, native: Any = None) -> None:
         super().__init__(
-            f"the stream reported {code!r} ({cause.value}); every call is settled and none of "
-            "them runs"
+            f"the stream reported {code!r} ({cause.value}){_unreadable(native)}; every call is "
+            "settled and none of them runs"
         )
         self.code = code
         self.cause = cause
         self.native = native
+
+
+def _unreadable(native: Any) -> str:
+    """Which frame could not be read, and why, without anything of what is in it."""
+    if isinstance(native, Undecodable):
+        return f": {native.what}"
+    return f": {TEXT_GIVEN}" if isinstance(native, str) else ""

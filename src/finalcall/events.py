@@ -380,17 +380,6 @@ Event: TypeAlias = (
 )
 """Everything a turn yields."""
 
-CallEvent: TypeAlias = (
-    CallAnnounced
-    | ArgumentsDelta
-    | ArgumentsRestated
-    | CallCompleted
-    | CallWithdrawn
-    | CallSettled
-    | PreviewChanged
-)
-"""The events that are about one call: those with `event.call`."""
-
 AnomalyName: TypeAlias = Literal[
     "call_after_end",
     "call_replayed",
@@ -407,7 +396,6 @@ AnomalyName: TypeAlias = Literal[
     "spliced_stream",
     "stop_reasons_disagree",
     "undecodable_event",
-    "unknown_event",
 ]
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finalcall.ending import Ending, TurnVerdict, judge
-from finalcall.errors import ProviderFault, StreamEndedEarly
+from finalcall.errors import ProviderFault, Seen, StreamEndedEarly
 from finalcall.events import Anomaly, ExternalCall
+from finalcall.finalizing import UnconfirmedPolicy
 from finalcall.history import build_history
 from finalcall.message import Message, at_least_truncated
-from finalcall.outcomes import Cause, Outcome
+from finalcall.outcomes import Cause, Failed, Outcome
 from finalcall.providers.base import Normaliser
 from finalcall.results import Results
 from finalcall.retry import Retry, retry_of
@@ -17,6 +18,9 @@ from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason, Verdict
 from finalcall.tools import ToolSet
 from finalcall.usage import Usage
+
+if TYPE_CHECKING:
+    from finalcall.wire.decoder import Decoder
 
 
 class Known:
@@ -37,6 +41,9 @@ class Known:
         self.ending: Ending | None = None
         """How the stream ended, `None` while it goes on."""
         self._message = message
+        self._named = normaliser is not None
+        self._decoder: Decoder | None = None
+        self._unconfirmed: UnconfirmedPolicy = "fail"
         self._normaliser: Normaliser | None = normaliser
         self._ceiling = ceiling
         self._stats = Stats()
@@ -65,18 +72,35 @@ class Known:
 
     @property
     def error(self) -> BaseException | None:
-        """What a loop should raise after the last event: `None` after a proper end or a cancel."""
+        """What a loop should raise after the last event: `None` after a proper end or a cancel.
+
+        Where calls may go on without a stop reason, a plain end of the stream is proper if each
+        of them did.
+        """
         ending = self.ending
         if ending is None or ending.clean or ending.cause is Cause.CANCELLED:
             return None
         if ending.exception is not None:
             return ending.exception
         if ending.cause is Cause.ENDED_EARLY:
-            return StreamEndedEarly(self.stats.events)
+            return None if self._went_on() else StreamEndedEarly(self.stats.events, self._seen())
         fault = self._message.fault
         if fault is not None:
             return ProviderFault(fault.cause, fault.code, fault.native)
         return self._error
+
+    def _went_on(self) -> bool:
+        """Whether there are calls, and each went on without a stop reason, as was asked for."""
+        failed = any(isinstance(outcome, Failed) for outcome in self._outcomes)
+        return self._unconfirmed == "dispatch" and bool(self._outcomes) and not failed
+
+    def _seen(self) -> Seen:
+        """What came of a stream that ended early."""
+        if not self._stats.events:
+            came = self._decoder is not None and self._decoder.byte_count
+            return "no event" if came else "nothing"
+        said = self._message.begun or self.external_calls or self.usage != Usage()
+        return "nothing of this provider" if self._named and not said else "a part"
 
     @property
     def stats(self) -> Stats:

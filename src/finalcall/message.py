@@ -179,6 +179,11 @@ class Message:
         return len(self._buffers)
 
     @property
+    def begun(self) -> bool:
+        """Text, reasoning, a call, a stop reason or a fault has come."""
+        return bool(self._accumulators)
+
+    @property
     def stopped(self) -> bool:
         """Every choice has its stop reason."""
         accumulators = self._accumulators.values()

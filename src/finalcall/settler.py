@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
-from finalcall.beginning import provider_of
+from finalcall.beginning import UNUSUAL, is_unreadable, provider_of
 from finalcall.clock import Clock
 from finalcall.consecutive import Consecutive, expected_after
 from finalcall.ending import Ending, cause_of_end
@@ -50,7 +50,6 @@ from finalcall.wire.undecodable import Undecodable
 
 if TYPE_CHECKING:
     from finalcall.blocks import Blocks
-    from finalcall.wire.decoder import Decoder
 
 _BYTES: Final = (bytes, bytearray, memoryview)
 _DELTAS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
@@ -138,10 +137,9 @@ class Settler(Shown):
         )
         self._consecutive: Consecutive | None = None
         self._truncation: TruncationPolicy = truncation
-        self._unconfirmed: UnconfirmedPolicy = unconfirmed
+        self._unconfirmed = unconfirmed
         self.clocks: Clocks = Clocks(Idle.of(idle_timeout), after_stop, self.stats.gaps)
         self._on_settled = on_settled
-        self._decoder: Decoder | None = None
         self._observation = Observation(self, self.clocks, self._stats.gaps)
         self._timeline = self._observation.timeline
 
@@ -159,7 +157,7 @@ class Settler(Shown):
             comes last. Empty after the end.
 
         Raises:
-            UnrecognisedStream: The first event is no known provider's.
+            UnrecognisedStream: The first event is no known provider's, or is text.
             RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
         if now is None:
@@ -275,7 +273,7 @@ class Settler(Shown):
         self._catch_up()
         self._stats.events += 1
         message, normaliser = self._message, self._normaliser
-        if normaliser is None or type(native) is Undecodable:
+        if normaliser is None or type(native) in UNUSUAL:
             events = self._take_all(self._begin(native))
         else:
             events = normaliser.feed(native)
@@ -306,12 +304,14 @@ class Settler(Shown):
 
     def _begin(self, native: Any) -> list[Event]:
         """Translate an event before which no provider is known, or one that none can read."""
-        if isinstance(native, Undecodable):
+        first = self._normaliser is None or self._stats.events == 1
+        if is_unreadable(native, first=first):
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
-        provider = provider_of(native)
-        if provider is None:
-            return [Other(native)]
-        self._normaliser = provider.normaliser(self._context)
+        if self._normaliser is None:
+            provider = provider_of(native)
+            if provider is None:
+                return [Other(native)]
+            self._normaliser = provider.normaliser(self._context)
         return self._normaliser.feed(native)
 
     def _take_all(self, translated: list[Event]) -> list[Event]:

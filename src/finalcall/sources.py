@@ -12,7 +12,7 @@ from finalcall.closing import close_if_possible, close_quietly
 from finalcall.connection import connection_of
 from finalcall.direct import DirectSource, MemorySource
 from finalcall.handover import Handover
-from finalcall.narrow import is_mapping
+from finalcall.iterating import iterate_of, whole
 from finalcall.opening import Opening
 from finalcall.pacing import Pacing, PacingChoice
 from finalcall.pumped import PumpedSource
@@ -33,20 +33,14 @@ def open_source(stream: Any, waiting: Waiting, choice: PacingChoice = "auto") ->
     """
     if isinstance(stream, Opening):
         return OpeningSource(stream, waiting, choice)
-    if is_mapping(stream):
-        raise TypeError("a single event was given; expected an iterable of events: wrap it in []")
-    if isinstance(stream, bytes | bytearray):
-        stream = [bytes(stream)]
+    stream = whole(stream)
     if type(stream) is list or type(stream) is tuple:
         return MemorySource(iter(cast("list[Any]", stream)))
     if isinstance(stream, list | tuple):
         return DirectSource(cast("list[Any]", stream).__iter__, _nothing, waiting)
     if not hasattr(stream, "__iter__") and hasattr(stream, "__enter__"):
         return _enter(stream, waiting, choice)
-    iterate = getattr(stream, "iter_bytes", None) or getattr(stream, "__iter__", None)
-    if not callable(iterate):
-        raise TypeError(_not_iterable(stream))
-    return _read(stream, cast("Callable[[], Iterator[Any]]", iterate), waiting, choice)
+    return _read(stream, iterate_of(stream), waiting, choice)
 
 
 def _read(
@@ -67,16 +61,6 @@ def _read(
 
 def _nothing() -> None:
     return None
-
-
-def _not_iterable(stream: Any) -> str:
-    found = f"{type(stream).__module__}.{type(stream).__qualname__}"
-    if hasattr(stream, "__aiter__") or hasattr(stream, "__await__"):
-        return f"{found} is asynchronous; wrap it in AsyncTurn, or settle it with asettle()"
-    return (
-        f"{found} is not a stream: expected an SDK stream (was stream=True passed?), an iterable "
-        "of its events, dicts or bytes, or a context manager of one"
-    )
 
 
 def _enter(manager: Any, waiting: Waiting, choice: PacingChoice) -> Source:

@@ -6,11 +6,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any, Protocol, Self, cast, final
+from typing import Any, Protocol, Self, final
 
 from finalcall.closing import close_quietly
 from finalcall.connection import Connection, connection_of
-from finalcall.narrow import is_mapping
+from finalcall.iterating import iterate_of, whole
 from finalcall.waiting import Exhausted
 
 
@@ -134,23 +134,9 @@ class ThreadedStream:
             stream = opened.enter_context(stream)
         else:
             opened.callback(close_quietly, stream)
-        if isinstance(stream, bytes | bytearray):
-            stream = [bytes(stream)]
-        iterator = iter(_iterate_of(stream)())
+        stream = whole(stream)
+        iterator = iter(iterate_of(stream)())
         opened.callback(close_quietly, iterator)
         with self._lock:
             self._connection = connection_of(stream)
             return iter(()) if self._closed else iterator
-
-
-def _iterate_of(stream: Any) -> Callable[[], Iterator[Any]]:
-    if is_mapping(stream):
-        raise TypeError("a single event was given; expected an iterable of events: wrap it in []")
-    iterate = getattr(stream, "iter_bytes", None) or getattr(stream, "__iter__", None)
-    if not callable(iterate):
-        raise TypeError(
-            f"{type(stream).__module__}.{type(stream).__qualname__} is not a stream: expected an "
-            "SDK stream (was stream=True passed?), an iterable of its events, dicts or bytes, or a "
-            "context manager of one"
-        )
-    return cast("Callable[[], Iterator[Any]]", iterate)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast, final
 
 from finalcall.checkpoints import checkpoint_of, provider_to_resume, replay
 from finalcall.clock import Clock, is_moved_by_hand, read
-from finalcall.closing import close_if_possible, tell_settled
+from finalcall.closing import close_if_possible, close_quietly, tell_settled
 from finalcall.ending import Ending, TurnVerdict
 from finalcall.errors import RefusedStream
 from finalcall.events import Anomaly, Event, ExternalCall
@@ -65,6 +65,10 @@ class SettledTurn:
         self._told: list[Event] = []
 
     def _refuse(self, stream: Any) -> None:
+        if isinstance(stream, SettledTurn):
+            raise TypeError(
+                f"this is {type(stream).__name__}, a turn already: iterate it, or give its stream"
+            )
         sentence = refusal_of_stream(stream) if self._settler.provider is None else None
         if sentence is not None:
             raise RefusedStream(sentence)
@@ -210,7 +214,8 @@ class Turn(SettledTurn):
     """One message of a model, read from a synchronous stream.
 
     Iterate it for events; every call settles in a `CallSettled` before the iteration ends or
-    raises. Leaving its `with` block settles what is open and closes the stream, whatever happened.
+    raises. Leaving its `with` block settles what is open and closes the stream, whatever happened;
+    so does an error in what it was given.
 
     Args:
         stream: An SDK stream (or its context manager), an open httpx response, or an iterable of
@@ -239,9 +244,13 @@ class Turn(SettledTurn):
         pacing: PacingChoice = "auto",
         **options: Unpack[TurnOptions],
     ) -> None:
-        check_options({"pacing": pacing})
-        super().__init__(tools=tools, **options)
-        self._refuse(stream)
+        try:
+            check_options({"pacing": pacing})
+            super().__init__(tools=tools, **options)
+            self._refuse(stream)
+        except BaseException:
+            close_quietly(stream)  # nobody else can, where it was opened within the call
+            raise
         self._stream = stream
         self._choice: PacingChoice = pacing
         self._source: Source | None = None
@@ -296,9 +305,13 @@ class Turn(SettledTurn):
         Raises:
             ValueError: The checkpoint is of another version or provider, or is damaged.
         """
-        options["provider"] = provider_to_resume(checkpoint, options.get("provider"))
-        turn = cls(stream, tools=tools, pacing=pacing, **options)
-        turn._told = replay(checkpoint, turn._settler)
+        try:
+            options["provider"] = provider_to_resume(checkpoint, options.get("provider"))
+            turn = cls(stream, tools=tools, pacing=pacing, **options)
+            turn._told = replay(checkpoint, turn._settler)
+        except BaseException:
+            close_quietly(stream)
+            raise
         return turn
 
     @property
