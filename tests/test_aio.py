@@ -326,3 +326,27 @@ async def test_whatever_was_given_is_closed_as_it_can_be() -> None:
     await AsyncTurn(Stream(), tools=None).aclose()
     await AsyncTurn(object(), tools=None).aclose()
     assert closed == [True]
+
+
+class Open:
+    """A stream that is open already."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        """Note that it was closed, and fail as a connection may."""
+        self.closed = True
+        raise OSError
+
+
+@pytest.mark.parametrize("options", [{"ceiling": "9"}, {"idle_timout": 3}, {"tools": 3}])
+async def test_a_stream_that_no_turn_comes_of_is_closed(options: dict[str, Any]) -> None:
+    """Whoever opened it within the call has no other way to."""
+    stream = Open()
+    with pytest.raises(TypeError):
+        await asettle(stream, **{"tools": None, **options})
+    assert stream.closed

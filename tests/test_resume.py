@@ -536,6 +536,15 @@ def test_no_resumption(checkpoint: Any, options: dict[str, Any], says: str) -> N
     assert next(rest) == SMALL[INSIDE]
 
 
+@pytest.mark.parametrize("checkpoint", [{}, GOOD | {"response_id": None}])
+def test_a_stream_that_no_turn_resumes_with_is_closed(checkpoint: Any) -> None:
+    """It was opened for a turn that never comes to be."""
+    rest = (native for native in SMALL[INSIDE:])
+    with pytest.raises(ValueError, match="checkpoint"):
+        Turn.resume(checkpoint, rest, tools=None)
+    assert list(rest) == []
+
+
 def test_a_refused_checkpoint_is_not_quoted() -> None:
     """No error about a checkpoint holds the arguments in it."""
     with pytest.raises(ValueError, match="damaged") as caught:

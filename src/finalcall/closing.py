@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import Any, cast
 
 
@@ -31,3 +32,13 @@ def close_quietly(stream: Any) -> None:
     """Close a stream whose own exception, if it raised one, must not be replaced."""
     with contextlib.suppress(Exception):
         close_if_possible(stream)
+
+
+async def close_quietly_awaiting(stream: Any) -> None:
+    """The same for a stream whose closing may have to be awaited."""
+    close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+    if callable(close):
+        with contextlib.suppress(Exception):
+            closing: Any = close()
+            if inspect.isawaitable(closing):
+                await closing
