@@ -161,6 +161,25 @@ ONE_CALL: dict[str, Sequence[Any]] = {
         "ping",
         done(0.0, "function_call", **WHOLE),  # type: ignore[arg-type]
     ],
+    "pieces by call id": [
+        added(0, "function_call", **FC),
+        {
+            "type": "response.function_call_arguments.delta",
+            "call_id": "call_1",
+            "delta": ARGUMENTS,
+        },
+        done(0, "function_call", **FC),
+    ],
+    "an object as a piece": [
+        added(0, "function_call", **FC),
+        delta(0, "fc_1", {}),
+        delta(0, "fc_1", {"port": "Brest"}),
+        done(0, "function_call", **FC),
+    ],
+    "no events of the item, the name with the whole text": [
+        delta(0, "call_1", ARGUMENTS),
+        arguments_done(0, "call_1", ARGUMENTS, name="get_tide"),
+    ],
     "framed, as Mistral's client gives it": [{"event": "x", "data": event} for event in call()],
 }
 
@@ -173,6 +192,26 @@ def test_one_call_however_it_is_told(way: str) -> None:
     assert outcomes(settler) == [GOOD]
     assert settler.verdict == "dispatch"
     assert settler.outcomes[0].key in {"call_1", "call-0", "fc_1"}
+
+
+HEAD, FIRST, SECOND = call()[:3]
+END = done(0, "function_call", **FC)
+
+
+@pytest.mark.parametrize(
+    ("events", "numbers"),
+    [
+        ([HEAD, FIRST, SECOND, END], [1, 2, 2, 3]),
+        ([HEAD, FIRST, SECOND, END], [1, 0, 0, 2]),
+        ([HEAD, FIRST, FIRST, SECOND, END], [1, 2, 2, 3, 4]),
+        ([HEAD, FIRST, HEAD, FIRST, SECOND, FIRST, END], [1, 2, 1, 2, 3, 2, 4]),
+    ],
+)
+def test_a_piece_under_an_old_number(events: list[Any], numbers: list[int]) -> None:
+    """It repeats a piece where its text is there already; else the numbers mean nothing."""
+    told = [event | {"sequence_number": n} for event, n in zip(events, numbers, strict=True)]
+    first, last = created() | {"sequence_number": 0}, ending() | {"sequence_number": 9}
+    assert outcomes(settle(first, *told, last)) == [GOOD]
 
 
 LOST = {
@@ -242,6 +281,39 @@ def test_two_calls_stay_two(first: list[Any], second: list[Any], mixed: bool) ->
         {"port": "Sète"} if first[0]["item"]["call_id"] == "same" else {"port": "Brest"},
     ]
     assert len({outcome.key for outcome in settler.outcomes}) == 2
+
+
+def test_two_ends_under_one_index_without_item_ids() -> None:
+    """The call id says whose end it is."""
+    a = {"call_id": "a", "name": "get_tide"}
+    b = {"call_id": "b", "name": "get_tide"}
+    heads = [added(0, "function_call", **a), added(0, "function_call", **b)]
+    ends = [
+        done(0, "function_call", **a, arguments='{"n": 1}'),
+        done(0, "function_call", **b, arguments='{"n": 2}'),
+    ]
+    assert outcomes(settle(created(), *heads, *ends, ending())) == [
+        ("a", "get_tide", "dispatchable", {"n": 1}),
+        ("b", "get_tide", "dispatchable", {"n": 2}),
+    ]
+
+
+def test_an_item_told_again_under_another_index_runs_once() -> None:
+    """Same ids, same name, same text: the second is no call of its own."""
+    settler = settle(created(), *call(), *call(1), ending())
+    assert kinds(settler) == ["dispatchable", "abandoned"]
+    assert "call_replayed" in names(settler)
+
+
+def test_the_last_event_may_leave_the_status_out() -> None:
+    """There an item that states its arguments is whole; one that states none proves nothing."""
+    item = {"type": "function_call", **FC}
+    open_call = [created(), added(0, "function_call", **FC), delta(0, "fc_1", ARGUMENTS[:4])]
+    whole = ending(output=[item | {"arguments": ARGUMENTS}])
+    assert outcomes(settle(*open_call, whole)) == [GOOD]
+    assert kinds(settle(*open_call, ending(output=[item]))) == ["abandoned"]
+    cut = ending(output=[item | {"arguments": ARGUMENTS, "status": "incomplete"}])
+    assert kinds(settle(*open_call, cut)) == ["abandoned"]
 
 
 def test_the_calls_text_is_appended_or_replaced_as_it_comes() -> None:

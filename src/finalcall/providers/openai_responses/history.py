@@ -115,6 +115,11 @@ def answer_items(items: Iterable[Item], answers: Mapping[str, Answered]) -> list
     return found
 
 
+def all_answered(items: Iterable[Item], answers: Mapping[str, Answered]) -> bool:
+    """Whether no call was left out."""
+    return all(one.open_call is None or _answered(one, answers) is not None for one in items)
+
+
 def _answered(item: Item, answers: Mapping[str, Answered]) -> Answered | None:
     return None if item.open_call is None else answers.get(item.open_call.identity.key)
 

@@ -5,14 +5,14 @@ Facts and the state of one item; no events are made here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from finalcall.events import CallKind, ExternalCall, ExternalState
 from finalcall.narrow import is_object
 from finalcall.providers.base import OpenCall
-from finalcall.providers.native import read, read_text, to_json, to_plain
+from finalcall.providers.native import read, read_list, read_text, to_json, to_plain
 
 
 @final
@@ -100,6 +100,25 @@ def stated_arguments(kind: str, content: Any) -> str:
     return as_text(value)
 
 
+def said_in(content: Any) -> tuple[list[str], bool]:
+    """The texts of a message, and whether one of its parts is a refusal."""
+    parts = read_list(content, "content")
+    texts = [read_text(part, "text") or read_text(part, "refusal") for part in parts]
+    refused = any(read_text(part, "type") == "refusal" for part in parts)
+    return [text for text in texts if text], refused
+
+
+def calls_in(output: Iterable[Any], tool_names: frozenset[str] | None) -> int:
+    """How many of some native items the caller runs."""
+    return sum(runs_here(read_text(content, "type"), content, tool_names) for content in output)
+
+
+def piece_of(native: Any) -> str:
+    """The piece in a delta, which some services send as an object; an empty one is none."""
+    value = read(native, "delta")
+    return "" if is_object(value) and not value else as_text(value)
+
+
 def as_text(value: Any) -> str:
     """Arguments as JSON text: text as it is, anything else written once."""
     if isinstance(value, str):
@@ -145,8 +164,24 @@ class Item:
     stated: bool = False
     ended: bool = False
     number: int | None = None
+    _known: set[str] = field(default_factory=set[str])
+    _noted: int = 0
 
     @property
     def text(self) -> str:
         """What has arrived."""
         return "".join(self.pieces)
+
+    def holds(self, piece: str) -> bool:
+        """Whether a piece came before; each piece is looked at once, when somebody asks."""
+        self._known.update(self.pieces[self._noted :])
+        self._noted = len(self.pieces)
+        return piece in self._known
+
+
+def closed_there(item: Item, content: Any) -> bool:
+    """Whether the terminal event proves an open call whole: some services give it no status."""
+    if item.open_call is None or item.ended:
+        return False
+    status = read_text(content, "status")
+    return status == "completed" or (not status and stated_arguments(item.kind, content) != "")

@@ -37,7 +37,7 @@ from finalcall.providers.base import (
 )
 from finalcall.providers.native import read, read_index, read_list, read_text
 from finalcall.providers.openai_responses.following import follower
-from finalcall.providers.openai_responses.history import answer_items, input_items
+from finalcall.providers.openai_responses.history import all_answered, answer_items, input_items
 from finalcall.providers.openai_responses.items import (
     ANSWERED_LATER,
     CLIENT_CALLS,
@@ -46,9 +46,13 @@ from finalcall.providers.openai_responses.items import (
     Item,
     as_plain,
     as_text,
+    calls_in,
+    closed_there,
     is_provider_call,
     names_of,
+    piece_of,
     runs_here,
+    said_in,
     stated_arguments,
 )
 from finalcall.providers.openai_responses.journal import Journal
@@ -88,8 +92,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         self.seam: Seam | None = None
         self._registry = Registry()
         self._last_piece: tuple[Item, Any] | None = None
-        self._kept = False
-        self._complete = False
+        self._kept = self._complete = False
 
     def feed(self, native: Any) -> list[Event]:
         """Translate one event. Snapshots that the helper adds to its events are never read."""
@@ -224,7 +227,10 @@ class OpenAIResponsesNormaliser(Normaliser):
             self.anomaly("call_replayed", open_call.identity.key)
             return [open_call.announced(None), ArgumentsDelta(open_call.call, text)]
         events = self._state(item, open_call, text)
-        if read_text(content, "status") not in UNFINISHED:
+        if self._registry.tells_again(item, open_call.identity.name):
+            self.anomaly("call_replayed", open_call.identity.key)
+            events.append(CallWithdrawn(open_call.call))
+        elif read_text(content, "status") not in UNFINISHED:
             events.append(CallCompleted(open_call.call, item.stated))
         return events
 
@@ -249,14 +255,13 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _finish_message(self, item: Item, content: Any) -> list[Event]:
         """A message whose pieces did not come says its text at its end."""
-        parts = read_list(content, "content")
-        self.response.refused |= any(read_text(part, "type") == "refusal" for part in parts)
+        texts, refused = said_in(content)
+        self.response.refused |= refused
         if item.pieces:
             return []
-        texts = (read_text(part, "text") or read_text(part, "refusal") for part in parts)
-        item.pieces = [text for text in texts if text]
-        self.text.extend(item.pieces)
-        return [TextDelta(text) for text in item.pieces]
+        item.pieces = texts
+        self.text.extend(texts)
+        return [TextDelta(text) for text in texts]
 
     def _answered_there(self, content: Any) -> list[Event]:
         """The output of a call stands in the response: the provider ran it, whoever should."""
@@ -274,13 +279,12 @@ class OpenAIResponsesNormaliser(Normaliser):
         item, events = self._call_of(native)
         if item.external is not None:
             return [ExternalCallChanged(item.external, native)]
-        text = read_text(native, "delta")
-        open_call = item.open_call
+        open_call, text = item.open_call, piece_of(native)
         assert open_call is not None
         if item.ended or item.stated:
             self.anomaly("delta_after_end", open_call.identity.key)
             return only_native(native)
-        if not text or self.numbers.repeats(item):
+        if not text or self.numbers.repeats_piece(item, text):
             return carrying(events, native)
         if not item.pieces:
             self.journal.grow(native, item)
@@ -291,6 +295,8 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _arguments_done(self, native: Any) -> list[Event]:
         item, events = self._call_of(native)
+        if item.unannounced and item.open_call and read_text(native, "name"):
+            events += self._identify_again(item, item.open_call, native)
         if item.open_call is None or item.ended:
             return carrying(events, native)
         field = CLIENT_CALLS[item.kind].arguments
@@ -300,7 +306,8 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _call_of(self, native: Any) -> tuple[Item, list[Event]]:
         """The call that arguments belong to; an unknown one is announced, nameless if need be."""
-        index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
+        index = read_index(native, "output_index")
+        item_id = read_text(native, "item_id") or read_text(native, "call_id")
         item = self._registry.of_piece(index, item_id, "function_call", "custom_tool_call")
         if item is not None and (item.open_call is not None or item.external is not None):
             return item, []
@@ -427,15 +434,13 @@ class OpenAIResponsesNormaliser(Normaliser):
             events += opened + self._finish(item, content)
         for content in output:
             known = self._registry.named(read_text(content, "call_id"), read_text(content, "id"))
-            closed = read_text(content, "status") == "completed"
-            if known is not None and known.open_call and closed and not known.ended:
+            if known is not None and closed_there(known, content):
                 events += self._finish(known, content)
         for item in items:
             if item.open_call is not None and item.stated and not item.ended:
                 item.ended = True
                 events.append(CallCompleted(item.open_call.call, True))
-        names = self.context.tool_names
-        if sum(runs_here(read_text(one, "type"), one, names) for one in output) > len(self._keys):
+        if calls_in(output, self.context.tool_names) > len(self._keys):
             self.anomaly("promised_calls_missing")
         return events
 
@@ -465,10 +470,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         items = self._registry.items
         self.request_fields.pop("previous_response_id", None)
         if stored:
-            continues = self._complete and self.response.stored
-            continues = continues and all(
-                item.open_call is None or item.open_call.identity.key in answers for item in items
-            )
+            continues = self._complete and self.response.stored and all_answered(items, answers)
             after = self.response.response_id if continues else self.response.continues_id
             if after:
                 self.request_fields["previous_response_id"] = after

@@ -57,6 +57,15 @@ class Numbers:
         item.number = self.current
         return False
 
+    def repeats_piece(self, item: Item, piece: str) -> bool:
+        """Whether a piece of a call came before. A new one under an old number is none."""
+        if not self.repeats(item):
+            return False
+        if item.holds(piece):
+            return True
+        self.distrust()
+        return False
+
     def go_on_after(self, number: int) -> None:
         """The stream so far ended with this number."""
         self.numbered, self.highest, self.ahead = True, number, True

@@ -22,12 +22,13 @@ class Registry:
         items: All of them.
     """
 
-    __slots__ = ("_by_index", "_by_name", "items")
+    __slots__ = ("_by_index", "_by_name", "_whole", "items")
 
     def __init__(self) -> None:
         self.items: list[Item] = []
         self._by_index: dict[int, int] = {}
         self._by_name: dict[str, int] = {}
+        self._whole: set[tuple[str, str, str | None, str]] = set()
 
     def open(self, index: int | None, kind: str, item_id: str, call_id: str) -> Item:
         """Add an item. It takes the index over from an item that had it."""
@@ -66,6 +67,17 @@ class Registry:
                 return self.items[position]
         return None
 
+    def tells_again(self, item: Item, name: str | None) -> bool:
+        """Whether a call that ends has both ids, the name and the text of one that ended before.
+
+        Services tell an item again under another index: it is one call, and the first is it.
+        """
+        whole = item.item_id, item.call_id, name, item.text
+        again = whole in self._whole
+        if item.item_id and item.call_id:
+            self._whole.add(whole)
+        return again
+
     def last(self, *kinds: str) -> Item | None:
         """The last item of these kinds that is still open."""
         for item in reversed(self.items):
@@ -93,7 +105,7 @@ class Registry:
 
     def ended_by(self, index: int | None, kind: str, item_id: str, call_id: str) -> Item | None:
         """The item that an end belongs to."""
-        found = self.at(index)
+        found = (None if item_id else self.named(call_id)) or self.at(index)
         if found is None or found.item_id != item_id:
             found = self.named(item_id) or found or self.named(call_id)
         if found is None and index is None:
