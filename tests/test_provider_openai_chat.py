@@ -157,6 +157,15 @@ def test_a_service_that_never_sends_a_reason(done: list[Any]) -> None:
     assert [one[2] for one in words(settle(*natives, unconfirmed="dispatch"))] == ["dispatchable"]
 
 
+@pytest.mark.parametrize("done", [[DONE], []])
+def test_a_head_alone_is_no_call_without_arguments(done: list[Any]) -> None:
+    """Only a stop reason proves that nothing else belongs to it."""
+    natives = [calls(entry("", "f", "a")), *done]
+    assert [one[2] for one in words(settle(*natives, unconfirmed="dispatch"))] == ["abandoned"]
+    whole = [calls(entry("", "f", "a")), chunk(finish="tool_calls"), *done]
+    assert [one[2] for one in words(settle(*whole))] == ["dispatchable"]
+
+
 def test_a_reason_once_sent_is_owed_to_every_call() -> None:
     """The opt-in is for services that send none: a call after the last reason stays unproved."""
     natives = [calls(entry("{}", "f", "a"), finish="tool_calls"), calls(entry("{}", "g", "b", 1))]

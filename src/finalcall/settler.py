@@ -55,7 +55,6 @@ _BYTES: Final = (bytes, bytearray, memoryview)
 _DELTAS: Final = frozenset({ArgumentsDelta, TextDelta, ReasoningDelta})
 """Events whose text is nearly all that their native event holds. The message counts it."""
 
-_CAUSE: Final = "a Cause; an exception goes second: end(Cause.DISCONNECTED, error)"
 _FAULTS: Final = frozenset({Cause.PROVIDER_ERROR, Cause.MALFORMED})
 """Endings that void a good stop reason: the provider, or the stream itself, said that it failed."""
 
@@ -411,7 +410,8 @@ class Settler(Shown):
             TypeError: `cause` is no `Cause`.
         """
         if cause is not None:
-            expect(cause, Cause, "cause=", _CAUSE)
+            what = "a Cause; an exception goes second: end(Cause.DISCONNECTED, error)"
+            expect(cause, Cause, "cause=", what)
         if now is not None:
             self._timeline.now = now
         events = self._tell_late()
@@ -434,9 +434,8 @@ class Settler(Shown):
         return events
 
     def _finish(self, cause: Cause | None, exception: BaseException | None) -> list[Event]:
-        events: list[Event] = []
-        if self._normaliser is not None:
-            events += self._take_all(self._normaliser.end())
+        normaliser = self._normaliser
+        events = [] if normaliser is None else self._take_all(normaliser.end())
         if cause in _FAULTS:
             fault = StreamFault(cause or Cause.MALFORMED, type(exception).__name__)
             events += self._take_all([fault])
@@ -450,11 +449,10 @@ class Settler(Shown):
         marker: bool = False,
         exception: BaseException | None = None,
     ) -> Ending:
-        message = self._message
-        if message.fault is not None:
-            return Ending(message.fault.cause, marker, exception, message.fault.code)
-        cause = cause_of_end(cause, stopped=message.stopped)
-        return Ending(cause, marker, exception)
+        fault, stopped = self._message.fault, self._message.stopped
+        if fault is not None:
+            return Ending(fault.cause, marker, exception, fault.code)
+        return Ending(cause_of_end(cause, stopped=stopped), marker, exception)
 
     def _settle(self, ending: Ending) -> list[Event]:
         if self.ending is not None:  # whoever was told of the last events has ended it

@@ -217,8 +217,9 @@ class AnthropicNormaliser(Normaliser):
             state = ExternalState.FAILED if _is_error(content) else ExternalState.DONE
             # Somebody else ran it, though it may have looked like ours.
             ours = self._standing.pop(answered, [])
-            name = (ours and ours[0].identity.name) or kind.removesuffix("_tool_result")
-            changed = self.external(answered, name, native, state)
+            asked = ours[0].identity.name if ours else None
+            tool = asked or kind.removesuffix("_tool_result")
+            changed = self.external(answered, tool, native, state)
             return [*(CallWithdrawn(one.call) for one in ours), changed]
         if kind == "fallback":
             standing = [one for calls in self._standing.values() for one in calls]

@@ -146,7 +146,7 @@ class LangChainNormaliser(Normaliser):
     def end(self) -> list[Event]:
         """Close the calls of a message that got no stop reason: nothing more can come."""
         self._sink.begin(None)
-        self._calls.complete()
+        self._calls.run_out()
         return self._sink.events
 
     # Content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final, final
 
 from finalcall.events import (
@@ -178,10 +178,17 @@ class ChoiceCalls:
         foreign = any(call.generation != self.generations.number for call in self._open)
         if self._open and (self.generations.mixed or (foreign and self.generations.lasting)):
             self._note_splice()
-        self.complete()
+        self._complete(set())
 
-    def complete(self) -> None:
-        """Say the end of every call that is open."""
+    def run_out(self) -> None:
+        """The stream is over without a stop reason: the end of every open call that has text.
+
+        One that has none may be a head whose arguments never came: only a stop reason proves that
+        it takes none.
+        """
+        self._complete(set(self._empty))
+
+    def _complete(self, unproved: Container[str]) -> None:
         self._empty.clear()
         repetitions, self._repetitions = self._repetitions, []
         for call in repetitions:
@@ -191,7 +198,7 @@ class ChoiceCalls:
             call.stopped = True
             if call.identity.name is None:
                 self._owner.anomaly("no_name", call.identity.key)
-            if not call.completed:
+            if not call.completed and call.identity.key not in unproved:
                 call.completed = True
                 end = CallCompleted(call.open_call.call, False, self._sink.carried())
                 self._sink.events.append(end)

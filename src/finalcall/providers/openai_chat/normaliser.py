@@ -184,7 +184,7 @@ class ChatNormaliser(Normaliser):
     def _complete_unstopped(self) -> None:
         for choice in self._choices.values():
             if not choice.stopped:
-                choice.calls.complete()
+                choice.calls.run_out()
 
     def _read_choice(self, fields: Mapping[str, Any], position: int, chunk_id: Any) -> None:
         index = fields.get("index")
