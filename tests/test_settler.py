@@ -100,22 +100,28 @@ def test_an_unrecognised_stream_says_what_was_seen_and_what_is_known(first: Any)
         Settler(tools=None).feed(first)
 
 
-@pytest.mark.parametrize("provider", [None, "anthropic", "gemini"])
 @pytest.mark.parametrize("first", ["S3NT1N3L", "", "event: message_start"])
-def test_a_stream_of_text_is_refused(first: str, provider: str | None) -> None:
+def test_a_stream_of_text_is_refused(first: str) -> None:
     """It was decoded, and perhaps cut into lines: the bytes, or the dicts, are to be given."""
     with pytest.raises(UnrecognisedStream, match=r"text was given; .*use iter_bytes\(\)") as raised:
-        Settler(provider, tools=None).feed(first)
+        Settler(tools=None).feed(first)
     assert "S3NT1N3L" not in str(raised.value)
 
 
-def test_text_among_events_is_a_fault() -> None:
+@pytest.mark.parametrize("begun", [[], [message_start(), *call(0)]])
+def test_text_in_place_of_an_event_is_a_fault(begun: list[Any]) -> None:
     """What it meant is lost, and with it perhaps a piece of a call."""
-    settler = feed([message_start(), *call(0), "S3NT1N3L"])
+    settler = feed([*begun, "S3NT1N3L"], provider="anthropic")
     assert isinstance(settler.error, ProviderFault)
     assert (settler.error.code, settler.error.cause) == ("undecodable_event", Cause.MALFORMED)
     assert "text was given; expected bytes or dicts" in str(settler.error)
     assert "S3NT1N3L" not in str(settler.error)
+
+
+@pytest.mark.parametrize("marker", ["", " ", "[DONE]", "[START]\n"])
+def test_a_marker_among_events_is_no_text(marker: str) -> None:
+    """Services have words of their own around a stream; they hold nothing of a call."""
+    assert feed([message_start(), marker, *call(0), *stopped()]).verdict == "dispatch"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from finalcall.errors import RefusedStream
@@ -17,6 +18,8 @@ UNUSUAL: Final = frozenset({Undecodable, str})
 
 _KEEP_ALIVE: Final = "keepalive"
 """The type of an event that the OpenAI Responses API sends at any time, before all others too."""
+
+_MARKER: Final = re.compile(r"\[\w+\]")
 
 
 def provider_of(native: Any) -> Provider | None:
@@ -40,19 +43,23 @@ def provider_of(native: Any) -> Provider | None:
     return recognise(native)
 
 
-def is_unreadable(native: Any, *, first: bool) -> bool:
+def is_unreadable(native: Any, *, known: bool) -> bool:
     """Whether no provider could have sent this: a frame that cannot be decoded, or text.
+
+    A marker in brackets, such as `[DONE]`, says something to its own provider, and nothing else.
 
     Args:
         native: An event of a stream, or what stands in its place.
-        first: Nothing came before it.
+        known: Whose stream it is, is known.
 
     Raises:
-        UnrecognisedStream: It is text from the first: another stream was meant.
+        UnrecognisedStream: It is text, and nothing tells whose: another stream was meant.
     """
     if not isinstance(native, str):
         return isinstance(native, Undecodable)
-    is_text = native.strip() != "[DONE]"
-    if is_text and first:
+    text = native.strip()
+    if _MARKER.fullmatch(text):
+        return False
+    if not known:
         raise UnrecognisedStream(TEXT_GIVEN)
-    return is_text
+    return text != ""

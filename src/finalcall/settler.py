@@ -303,8 +303,7 @@ class Settler(Shown):
 
     def _begin(self, native: Any) -> list[Event]:
         """Translate an event before which no provider is known, or one that none can read."""
-        first = self._normaliser is None or self._stats.events == 1
-        if is_unreadable(native, first=first):
+        if is_unreadable(native, known=self._normaliser is not None):
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
         if self._normaliser is None:
             provider = provider_of(native)
