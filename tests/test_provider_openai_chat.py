@@ -27,6 +27,7 @@ from finalcall import (
     Verdict,
 )
 from finalcall.providers import PROVIDERS, recognise
+from finalcall.providers.base import Context
 from finalcall.providers.openai_chat import STOP_REASONS
 from finalcall.providers.openai_chat.fields import fields_of
 from tests.chat_chunks import DONE, GOOD, calls, chunk, entry, message, settle, words
@@ -518,3 +519,14 @@ def test_the_clients_models() -> None:
     assert settler.history({"call_1": "ok"})[0]["reasoning_content"] == "hm"
     closed = [Closed.model_validate(one) for one in GOOD[:-1]]
     assert [one[2] for one in words(settle(*closed, DONE))] == ["dispatchable"]
+
+
+def test_the_short_way_asks_only_the_choice_of_the_last_chunk() -> None:
+    """However many choices there are, one of them can be written to."""
+    normaliser = PROVIDERS["openai-chat"].normaliser(Context())
+    keys: list[str] = []
+    for choice in (0, 1):
+        events = normaliser.feed(calls(entry('{"x', "f", f"c{choice}"), choice=choice))
+        normaliser.feed(calls(entry('":', index=0), choice=choice))
+        keys += [event.call.key for event in events if isinstance(event, CallAnnounced)]
+    assert [normaliser.following(key) is not None for key in keys] == [False, True]

@@ -113,6 +113,7 @@ class ChatNormaliser(Normaliser):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._choices: dict[int, Choice] = {}
+        self._last_choice: Choice | None = None
         self._sink = Sink()
         self._error: Any = None
         self._readers: dict[str, Callable[[Choice, Any], None]] = {
@@ -160,12 +161,12 @@ class ChatNormaliser(Normaliser):
 
     def following(self, key: str) -> Following | None:
         """The pieces that come as the last one came: under its index, with its chunk's id."""
-        for choice in self._choices.values():
-            expected = choice.calls.expects(key, choice.index)
-            if expected is not None:
-                # What is kept for the next stop reason, or for the end, takes the long way.
-                return None if choice.objections or self._error else follower(*expected)
-        return None
+        choice = self._last_choice
+        # What is kept for the next stop reason, or for the end, takes the long way.
+        if choice is None or choice.objections or self._error:
+            return None
+        expected = choice.calls.expects(key, choice.index)
+        return None if expected is None else follower(*expected)
 
     def _read_marker(self, native: str) -> list[Event]:
         if native.strip() != "[DONE]":
@@ -194,6 +195,7 @@ class ChatNormaliser(Normaliser):
         if choice is None:
             choice = Choice(self, self._sink, position if index is None else index)
             self._choices[choice.index] = choice
+        self._last_choice = choice
         delta = fields.get("delta")
         if delta is None or not self._says_anything(fields_of(delta)):
             # Some services send the message beside a delta too: it counts where that is empty.
