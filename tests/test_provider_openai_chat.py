@@ -348,57 +348,6 @@ def test_a_blank_error_beside_a_choice_is_none() -> None:
     assert [one[2] for one in words(settle(*good, blank, DONE))] == ["abandoned"]
 
 
-def test_a_service_that_does_not_stream_after_all() -> None:
-    """One object with a `message` is read as one chunk."""
-    whole = {
-        "object": "chat.completion",
-        "choices": [
-            {
-                "index": 0,
-                "message": {
-                    "role": "assistant",
-                    "content": "Hi",
-                    "tool_calls": [entry("{}", "f", "a")],
-                },
-                "finish_reason": "tool_calls",
-            }
-        ],
-    }
-    settler = settle(whole)
-    assert settler.text == "Hi"
-    assert words(settler) == [("a", "f", "dispatchable", {})]
-
-
-def test_a_message_beside_the_delta_is_not_read() -> None:
-    """Writer sends every piece twice; a last chunk may say the whole once more."""
-    pieces = entry("", "f", "a"), entry('{"q":"x"}')
-    twice = [
-        chunk({"content": "Hi"}, beside={"message": {"content": "Hi"}}),
-        *[
-            native
-            | {"choices": [choice | {"message": choice["delta"]} for choice in native["choices"]]}
-            for native in message(*pieces)[:-1]
-        ],
-    ]
-    last = chunk(
-        None, beside={"message": {"content": "Hi", "tool_calls": [entry('{"q":"x"}', "f", "a")]}}
-    )
-    settler = settle(*twice, last, DONE)
-    assert settler.text == "Hi"
-    assert words(settler) == [("a", "f", "dispatchable", {"q": "x"})]
-
-
-@pytest.mark.parametrize("empty", [{}, {"role": "assistant", "content": "", "tool_calls": []}])
-def test_a_message_beside_an_empty_delta(empty: dict[str, Any]) -> None:
-    """Where the delta says nothing, the message is what there is, but for what came before."""
-    whole = {"content": "Hi", "reasoning": "hm", "tool_calls": [entry("{}", "f", "a")]}
-    last = chunk(empty, "tool_calls", beside={"message": whole})
-    for before in ([], [chunk({"reasoning": "hm"})], [chunk({"content": "Hi"})]):
-        settler = settle(*before, last, DONE)
-        assert settler.text == "Hi"
-        assert words(settler) == [("a", "f", "dispatchable", {})]
-
-
 def test_a_call_outside_of_a_list() -> None:
     """TGI sends its one call bare."""
     settler = settle(

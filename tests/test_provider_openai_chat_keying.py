@@ -9,7 +9,6 @@ import pytest
 
 from finalcall import Anomaly
 from tests.chat_chunks import (
-    ABSENT,
     DONE,
     calls,
     chunk,
@@ -347,60 +346,6 @@ def test_a_call_named_again_after_a_stop_reason(again: list[Any], outcome: str) 
     """It is a replay: equal to the first text or nothing; pieces without a head are late ones."""
     settler = settle(calls(HEAD), calls(TEXT), chunk(finish="tool_calls"), *again, DONE)
     assert [one[2] for one in words(settler)] == [outcome]
-
-
-def test_a_replay_under_another_index() -> None:
-    """Id, name and text say that it is the same call."""
-    natives = message(entry('{"x":1}', "f", "a"))[:-1]
-    settler = settle(*natives, *message(entry('{"x":1}', "f", "a", 1)))
-    assert words(settler) == [("a", *F, {"x": 1})]
-    assert oddities(settler) == {"call_replayed"}
-
-
-WHOLE = entry('{"x":1}', "f", "a")
-
-
-@pytest.mark.parametrize(
-    ("pieces", "said", "expected"),
-    [
-        ([WHOLE], [entry('{"x":1}', "f", index=ABSENT)], [("a", *F, {"x": 1})]),
-        ([WHOLE], [entry({"x": 1}, "f", "other")], [("a", "f", "unparseable", None)]),
-        ([WHOLE], [entry('{"x":1}', "f", "other")], [("a", *F, {"x": 1})]),
-        ([entry('{"x":1}', "f")], [WHOLE], [("a", *F, {"x": 1})]),
-        ([entry("", "f", "a")], [entry('{"x":1}', "f", "other")], [("a", *F, {"x": 1})]),
-        ([WHOLE], [entry('{"x":2}', "f", "other")], [("a", "f", "unparseable", None)]),
-        (
-            [WHOLE, entry("{}", "g", "b", 1)],
-            [entry("{}", "g", "d"), entry('{"x":1}', "f", "c")],
-            [("a", *F, {"x": 1}), ("b", *G, {})],
-        ),
-        ([WHOLE], [WHOLE, entry("{}", "g", "b", 1)], [("a", *F, {"x": 1}), ("b", *G, {})]),
-    ],
-)
-def test_a_message_after_pieces(pieces: list[Any], said: list[Any], expected: list[Any]) -> None:
-    """It adds no call whose name and text are there, whatever its id; what differs fails."""
-    last = chunk(None, "tool_calls", beside={"message": {"tool_calls": said}})
-    assert words(settle(*map(calls, pieces), last, DONE)) == expected
-
-
-@pytest.mark.parametrize(
-    ("said", "steps", "expected"),
-    [
-        ('{"x":1}', [WHOLE], [("a", *F, {"x": 1})]),
-        ('{"x":1}', [entry("", "f", "a"), entry('{"x":'), entry("1}")], [("a", *F, {"x": 1})]),
-        ("", [WHOLE], [("a", *F, {"x": 1})]),
-        (
-            '{"x":1}', [entry('{"x":2}', "f", "a")],
-            [(None, *F, {"x": 1}), ("a", *F, {"x": 2})],
-        ),
-    ],
-)  # fmt: skip
-def test_a_function_call_and_then_its_twin(
-    said: str, steps: list[Any], expected: list[Any]
-) -> None:
-    """A gateway may send the deprecated form first and the usual one in later chunks."""
-    first = chunk({"function_call": {"name": "f", "arguments": said}})
-    assert words(settle(first, *message(*steps))) == expected
 
 
 def test_a_replay_without_ids() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 from finalcall.events import CallKind, ExternalCall, ExternalState
 from finalcall.narrow import is_object
 from finalcall.providers.base import OpenCall
-from finalcall.providers.native import read, read_list, read_text, to_json, to_plain
+from finalcall.providers.native import read, read_index, read_list, read_text, to_json, to_plain
 
 
 @final
@@ -111,6 +111,12 @@ def said_in(content: Any) -> tuple[list[str], bool]:
 def calls_in(output: Iterable[Any], tool_names: frozenset[str] | None) -> int:
     """How many of some native items the caller runs."""
     return sum(runs_here(read_text(content, "type"), content, tool_names) for content in output)
+
+
+def place_of(native: Any) -> tuple[int | None, str]:
+    """The index and the id of the item that a piece belongs to; some services name its call."""
+    item_id = read_text(native, "item_id") or read_text(native, "call_id")
+    return read_index(native, "output_index"), item_id
 
 
 def piece_of(native: Any) -> str:

@@ -51,6 +51,7 @@ from finalcall.providers.openai_responses.items import (
     is_provider_call,
     names_of,
     piece_of,
+    place_of,
     runs_here,
     said_in,
     stated_arguments,
@@ -306,8 +307,7 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _call_of(self, native: Any) -> tuple[Item, list[Event]]:
         """The call that arguments belong to; an unknown one is announced, nameless if need be."""
-        index = read_index(native, "output_index")
-        item_id = read_text(native, "item_id") or read_text(native, "call_id")
+        index, item_id = place_of(native)
         item = self._registry.of_piece(index, item_id, "function_call", "custom_tool_call")
         if item is not None and (item.open_call is not None or item.external is not None):
             return item, []
@@ -324,8 +324,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         text = read_text(native, "delta")
         if not text:
             return only_native(native)
-        index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
-        item = self._registry.of_piece(index, item_id, "message")
+        item = self._registry.of_piece(*place_of(native), "message")
         if item is None or item.kind != "message":
             item = self._registry.last("message") or self._open(None, {"type": "message"})[0]
         if self.numbers.repeats(item):
@@ -345,8 +344,7 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _reasoning_delta(self, native: Any) -> list[Event]:
         text = read_text(native, "delta")
-        index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
-        item = self._registry.of_piece(index, item_id, "reasoning")
+        item = self._registry.of_piece(*place_of(native), "reasoning")
         if not text or (item is not None and self.numbers.repeats(item)):
             return only_native(native)
         return [ReasoningDelta(text, 0, native)]
@@ -357,8 +355,7 @@ class OpenAIResponsesNormaliser(Normaliser):
             return self._untyped(native)
         if "_call" not in kind:
             return only_native(native)
-        index, item_id = read_index(native, "output_index"), read_text(native, "item_id")
-        item = self._registry.of_piece(index, item_id)
+        item = self._registry.of_piece(*place_of(native))
         last_word = kind.rpartition(".")[2]
         if item is not None and item.external is not None:
             state = EXTERNAL_STATES.get(last_word, item.external.state)
