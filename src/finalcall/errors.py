@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, final
 
-from finalcall.iterating import TEXT_GIVEN
 from finalcall.outcomes import Cause
 from finalcall.wire.undecodable import Undecodable
 
@@ -100,6 +99,4 @@ class ProviderFault(RuntimeError):  # noqa: N818 - the name says what happened
 
 def _unreadable(native: Any) -> str:
     """Which frame could not be read, and why, without anything of what is in it."""
-    if isinstance(native, Undecodable):
-        return f": {native.what}"
-    return f": {TEXT_GIVEN}" if isinstance(native, str) else ""
+    return f": {native.what}" if isinstance(native, Undecodable) else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
-from finalcall.beginning import UNUSUAL, is_unreadable, provider_of
+from finalcall.beginning import provider_of
 from finalcall.clock import Clock
 from finalcall.consecutive import Consecutive, expected_after
 from finalcall.ending import Ending, cause_of_end
@@ -272,7 +272,7 @@ class Settler(Shown):
         self._catch_up()
         self._stats.events += 1
         message, normaliser = self._message, self._normaliser
-        if normaliser is None or type(native) in UNUSUAL:
+        if normaliser is None or type(native) is Undecodable:
             events = self._take_all(self._begin(native))
         else:
             events = normaliser.feed(native)
@@ -303,7 +303,7 @@ class Settler(Shown):
 
     def _begin(self, native: Any) -> list[Event]:
         """Translate an event before which no provider is known, or one that none can read."""
-        if is_unreadable(native, known=self._normaliser is not None):
+        if isinstance(native, Undecodable):
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
         if self._normaliser is None:
             provider = provider_of(native)
