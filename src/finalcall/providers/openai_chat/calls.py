@@ -178,7 +178,7 @@ class ChoiceCalls:
         foreign = any(call.generation != self.generations.number for call in self._open)
         if self._open and (self.generations.mixed or (foreign and self.generations.lasting)):
             self._note_splice()
-        self._complete(set())
+        self._complete(())
 
     def run_out(self) -> None:
         """The stream is over without a stop reason: the end of every open call that has text.
