@@ -318,6 +318,13 @@ def test_a_last_chunk_brings_the_providers_own_ids() -> None:
     assert outcomes(settler) == [("own", *GOOD[1:])]
 
 
+def test_a_last_chunk_may_name_a_call_and_nothing_else() -> None:
+    """Its arguments came before, and none is taken back."""
+    last = chunk(whole(args=""), chunk_position="last")
+    settler = settle(chunk(head()), chunk(piece(ARGUMENTS)), last, stop())
+    assert outcomes(settler) == [GOOD]
+
+
 PARIS, ROME = '{"city": "Paris"}', '{"city": "Rome"}'
 LAST_CALLS: dict[str, tuple[list[Any], Any]] = {
     "the next index": ([piece(PARIS, "a", "f", 0)], piece(ROME, "b", "f", 1)),

@@ -114,3 +114,45 @@ def test_a_function_call_and_then_its_twin(
     """A gateway may send the deprecated form first and the usual one in later chunks."""
     first = chunk({"function_call": {"name": "f", "arguments": said}})
     assert words(settle(first, *message(*steps))) == expected
+
+
+def test_a_repeat_may_come_in_pieces_of_its_own() -> None:
+    """Each of them stands where it stood the first time, so it is the same call all along."""
+    pieces = ['{"q":', '"x"', "}"]
+    settler = settle(
+        calls(entry("", "f", "a")),
+        *[calls(entry(text, index=0)) for text in pieces[:2]],
+        calls(entry("}", index=0)),
+        calls(entry("", "f", "a", 1)),
+        *[calls(entry(text, index=1)) for text in pieces],
+        chunk(finish="tool_calls"),
+    )
+    assert words(settler) == [("a", "f", "dispatchable", {"q": "x"})]
+
+
+def test_a_repeat_may_be_sent_again_itself() -> None:
+    """However often the whole call comes."""
+    again = calls(entry('{"q":"x"}', "f", "a", 1))
+    settler = settle(calls(entry('{"q":"x"}', "f", "a")), again, again, chunk(finish="tool_calls"))
+    assert words(settler) == [("a", "f", "dispatchable", {"q": "x"})]
+
+
+def test_a_function_call_that_another_call_cuts_off() -> None:
+    """An ordinary call of another name is no twin of it, and does not go on with it."""
+    settler = settle(
+        chunk({"function_call": {"name": "f", "arguments": '{"q":'}}),
+        calls(entry("{}", "g", "b")),
+        chunk(finish="tool_calls"),
+    )
+    assert [one[1:3] for one in words(settler)] == [("f", "unparseable"), G]
+
+
+def test_an_id_of_a_piece_that_names_another_call_after_the_end() -> None:
+    """What was proved by then stays so; what comes after a stop reason is not covered by it."""
+    settler = settle(
+        calls(entry("", "f", "a")),
+        calls(entry('{"q":"x"}', call_id="b")),
+        chunk(finish="tool_calls"),
+        calls(entry("{}", "g", "b", 1)),
+    )
+    assert [one[1:3] for one in words(settler)] == [F, ("g", "abandoned")]

@@ -305,11 +305,10 @@ class Settler(Shown):
         """Translate an event before which no provider is known, or one that none can read."""
         if isinstance(native, Undecodable):
             return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
-        if self._normaliser is None:
-            provider = provider_of(native)
-            if provider is None:
-                return [Other(native)]
-            self._normaliser = provider.normaliser(self._context)
+        provider = provider_of(native)
+        if provider is None:
+            return [Other(native)]
+        self._normaliser = provider.normaliser(self._context)
         return self._normaliser.feed(native)
 
     def _take_all(self, translated: list[Event]) -> list[Event]:
