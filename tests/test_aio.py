@@ -350,3 +350,13 @@ async def test_a_stream_that_no_turn_comes_of_is_closed(options: dict[str, Any])
     with pytest.raises(TypeError):
         await asettle(stream, **{"tools": None, **options})
     assert stream.closed
+
+
+@pytest.mark.parametrize("closes", [False, True])
+async def test_a_synchronous_stream_that_no_turn_comes_of_is_closed(closes: bool) -> None:
+    """Where it can be, and without waiting for it."""
+    stream = iter(CLEAN)
+    natives = (native for native in stream) if closes else stream
+    with pytest.raises(TypeError, match="ceiling"):
+        await asettle(natives, tools=None, ceiling="9")  # type: ignore[arg-type]
+    assert list(natives) == ([] if closes else CLEAN)
