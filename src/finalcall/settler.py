@@ -160,6 +160,8 @@ class Settler(Shown):
             RefusedStream: It is of a stream whose calls an SDK runs itself.
         """
         if now is None:
+            if isinstance(native, _BYTES):
+                return self._tell_late() + self._feed(native, None)
             return [*self.feed_all((native,))]
         self.clocks.pause(now)
         self.clocks.quiet_for = None  # who keeps time by `deadline` and `tick` was told by them

@@ -12,7 +12,6 @@ from typing import Any, Final, final
 from finalcall.providers.base import Following
 from finalcall.providers.openai_chat.keying import KeyedCall
 
-_OF_CHOICE: Final = frozenset({"delta", "index"})
 _OF_DELTA: Final = frozenset({"tool_calls", "role"})
 _OF_ENTRY: Final = frozenset({"index", "function", "type"})
 _OF_FUNCTION: Final = frozenset({"arguments"})
@@ -53,8 +52,9 @@ class Place:
             or chunk.get("usage")
             or chunk.get("x_groq")
             or chunk.get("error")
+            # Nothing more in the choice: whatever is neither its delta nor its index is null.
+            or [*choice.values()].count(None) != len(choice) - 2
             # Where there is nothing but the fields that were just read, nobody need look further.
-            or _more(choice, _OF_CHOICE)
             or (len(delta) > 1 and _more(delta, _OF_DELTA))
             or (len(entry) > 2 and _more(entry, _OF_ENTRY))
             or (len(function) > 1 and _more(function, _OF_FUNCTION))

@@ -32,7 +32,7 @@ class ArgumentText:
 
     def __init__(self) -> None:
         self.size: int = 0
-        self._pieces = io.StringIO(newline="")
+        self._pieces = io.StringIO(newline="\n")  # leaves line ends as they are
         self._seen = 0
         self._depth = 0
         self._opened = False
@@ -41,8 +41,7 @@ class ArgumentText:
 
     def append(self, piece: str) -> None:
         """Add a piece."""
-        self._pieces.write(piece)
-        self.size += len(piece)
+        self.size += self._pieces.write(piece)
 
     @property
     def closed(self) -> bool:
