@@ -84,6 +84,43 @@ GROWING: dict[str, tuple[list[Any], Callable[[int], Any]]] = {
             0, {"reasoning_details": [{"type": "reasoning.encrypted", "data": PIECE}]}
         ),
     ),
+    "reasoning beside its text": (
+        [],
+        lambda _: _choice(
+            0, {"reasoning": "a", "reasoning_details": [{"type": "reasoning.text", "text": PIECE}]}
+        ),
+    ),
+    "blocks beside text": (
+        [],
+        lambda _: _choice(
+            0, {"content": "a", "thinking_blocks": [{"type": "thinking", "signature": PIECE}]}
+        ),
+    ),
+    "details beside arguments": (
+        [],
+        lambda _: _choice(
+            0,
+            {
+                "reasoning_details": [{"type": "reasoning.encrypted", "data": PIECE}],
+                "tool_calls": [
+                    {"index": 0, "id": "a", "function": {"name": "f", "arguments": "x"}}
+                ],
+            },
+        ),
+    ),
+    "a signature beside Gemini's text": (
+        [],
+        lambda _: _part({"text": "a", "thoughtSignature": "QUJD" * 250}),
+    ),
+    "what LangChain adds to text": (
+        [],
+        lambda _: {
+            "type": "AIMessageChunk",
+            "content": "a",
+            "additional_kwargs": {"reasoning_details": [{"data": PIECE}]},
+            "tool_call_chunks": [],
+        },
+    ),
     "choices": ([], lambda number: _choice(number, {"content": "a"})),
     "reasoning items": (
         [],
@@ -101,6 +138,15 @@ GROWING: dict[str, tuple[list[Any], Callable[[int], Any]]] = {
             "contentBlockDelta": {
                 "contentBlockIndex": 0,
                 "delta": {"reasoningContent": {"signature": PIECE}},
+            }
+        },
+    ),
+    "a signature beside Bedrock's reasoning": (
+        [{"messageStart": {"role": "assistant"}}],
+        lambda _: {
+            "contentBlockDelta": {
+                "contentBlockIndex": 0,
+                "delta": {"reasoningContent": {"text": "a", "signature": PIECE}},
             }
         },
     ),

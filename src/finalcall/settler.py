@@ -278,8 +278,9 @@ class Settler(Shown):
             events = self._take_all(self._begin(native))
         else:
             events = normaliser.feed(native)
-            if len(events) > 1 or type(events[0]) not in _DELTAS:
+            if len(events) > 1 or type(events[0]) not in _DELTAS or normaliser.kept_more:
                 message.note_other(size_of(native))  # the history may keep any of it
+                normaliser.kept_more = False
             if len(events) > 1 or not message.take(events[0]):
                 events = self._take_all(events)
             elif type(events[0]) is ArgumentsDelta:
@@ -420,11 +421,7 @@ class Settler(Shown):
         return events if self.ending is not None else events + self._finish(cause, exception)
 
     def _flush(self) -> list[Event]:
-        """What the bytes so far still hold.
-
-        Half an event is what a cut looks like, so it is left out: the missing stop reason says
-        the rest.
-        """
+        """What the bytes still hold; not half an event: that is what a cut looks like."""
         events: list[Event] = []
         for native in [] if self._decoder is None else self._decoder.end():
             if isinstance(native, Undecodable):

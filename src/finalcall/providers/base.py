@@ -110,6 +110,8 @@ class Normaliser(ABC):
         external_calls: Calls that the provider runs itself.
         anomalies: What was odd.
         usage: Token counts so far.
+        kept_more: Set where an event that holds a delta held more than its text, and the history
+            keeps that: signatures, for example. Whoever counts what is kept takes it back.
     """
 
     provider: ClassVar[str]
@@ -126,6 +128,7 @@ class Normaliser(ABC):
         self.external_calls: list[ExternalCall] = []
         self.anomalies: list[Anomaly] = []
         self.usage: Usage = Usage()
+        self.kept_more: bool = False
         self.request_fields: dict[str, Any] = {}
         self._keys: set[str] = set()
         self._ids: set[str] = set()

@@ -268,6 +268,7 @@ class BedrockConverseNormaliser(Normaliser):
         if not text:
             return only_native(native)
         block.pieces.append(text)
+        self.kept_more = True
         return [ReasoningDelta(text, 0, native)]
 
     def _block_stop(self, payload: Any, native: Any) -> list[Event]:

@@ -261,6 +261,7 @@ class GeminiNormaliser(Normaliser):
         if last is None or last.kind != kind or signature or last.signature:
             last = Part(kind, part)
             candidate.parts.keep(last)
+            self.kept_more = True
         if not text:
             return
         last.pieces.append(text)

@@ -119,6 +119,7 @@ class LangChainNormaliser(Normaliser):
     def feed(self, native: Any) -> list[Event]:
         """Translate one chunk."""
         self._sink.begin(native)
+        self.kept_more = True
         self._pieces = {}
         chunk = _chunk_of(native)
         content = read(chunk, "content")

@@ -272,10 +272,14 @@ class ChatNormaliser(Normaliser):
             self.say_reasoning(choice, text)
 
     def _keep_details(self, choice: Choice, pieces: Any) -> None:
-        choice.echo.add_items("reasoning_details", pieces)
+        self._keep(choice, "reasoning_details", pieces)
 
     def _keep_blocks(self, choice: Choice, pieces: Any) -> None:
-        choice.echo.add_items("thinking_blocks", pieces)
+        self._keep(choice, "thinking_blocks", pieces)
+
+    def _keep(self, choice: Choice, field: str, pieces: Any) -> None:
+        choice.echo.add_items(field, pieces)
+        self.kept_more = True
 
     def _keep_extra_content(self, choice: Choice, value: Any) -> None:
         choice.echo.extras["extra_content"] = to_plain(value)
