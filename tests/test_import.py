@@ -94,6 +94,21 @@ def test_settling_without_tools_loads_no_validator() -> None:
     assert not loaded & {"jsonschema", "pydantic", "finalcall.preview"}
 
 
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [
+        ({"object": "chat.completion.chunk", "choices": []}, "anthropic gemini langchain"),
+        ({"candidates": []}, "openai_chat langchain cohere"),
+        ({"type": "message_start", "message": {}}, "openai_chat openai_responses"),
+    ],
+)
+def test_a_stream_loads_no_provider_that_it_cannot_be(first: object, others: str) -> None:
+    """The services that most programs speak to are recognised before the others are loaded."""
+    loaded = loaded_by(f"import finalcall\nfinalcall.settle([{first!r}], tools=None, raises=False)")
+    assert "finalcall.providers.base" in loaded
+    assert not loaded & {f"finalcall.providers.{name}" for name in others.split()}
+
+
 def test_the_command_line_loads_no_sdk() -> None:
     """Reading the command line needs no client: only playing a scene does."""
     loaded = loaded_by("from finalcall.cli import main\nmain(['demo', '--list'])")

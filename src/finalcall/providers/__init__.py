@@ -8,6 +8,7 @@ from typing import Any, Final, cast, final
 
 from finalcall.narrow import is_mapping
 from finalcall.providers.base import Provider
+from finalcall.providers.native import read_text
 
 __all__ = ["PROVIDERS", "UnrecognisedStream", "provider_named", "recognise"]
 
@@ -16,19 +17,21 @@ _NAMES: Final = (
     "openai-responses",
     "bedrock-converse",
     "gemini-interactions",
-    "cohere",
-    "langchain",
-    "mistral",
     "gemini",
+    "cohere",
     "ollama",
     "xai",
+    "mistral",
+    "langchain",
     "openai-chat",  # last: it also takes an error that says no more
 )
+_BY_OBJECT: Final = {"chat.completion.chunk": "openai-chat"}
+"""What events call themselves that are nobody else's, though their row is asked late."""
 
 
 @final
 class _Table(Mapping[str, Provider]):
-    """The rows by name. A row's module is loaded when it is first asked: most programs need one."""
+    """The rows by name. A row's module is loaded when it is first asked, for most need few."""
 
     def __getitem__(self, name: str) -> Provider:
         if name not in _NAMES:
@@ -73,6 +76,8 @@ def recognise(native: Any) -> Provider:
     Raises:
         UnrecognisedStream: No provider's; the message says what was seen, without its content.
     """
+    if name := _BY_OBJECT.get(read_text(native, "object")):
+        return PROVIDERS[name]
     for row in PROVIDERS.values():
         if row.recognises(native):
             return row
