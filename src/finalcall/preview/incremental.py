@@ -5,8 +5,10 @@ Nothing here decides whether a call may run, and nothing that does may import it
 
 from __future__ import annotations
 
+import functools
+import weakref
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, cast, final
 
 from finalcall.preview.changes import DEEPEST, ChangeFinder, PreviewChange
 from finalcall.preview.grammar import END, FROZEN
@@ -45,12 +47,13 @@ class Preview:
 
     Attributes:
         feed: Takes the next fragment, a `str` of any length. It is the reader's own entry, so that
-            a fragment costs one call; it returns None.
+            a fragment costs one call; it returns None. What is no text raises a `TypeError` and
+            changes nothing; who keeps `feed` itself, for a loop, takes it anew after that.
         value: The value so far: a live view that stays good, also after `restart()`. It is made
             once, so that a look costs one call.
     """
 
-    __slots__ = ("_finder", "_reader", "feed", "value")
+    __slots__ = ("__weakref__", "_finder", "_reader", "feed", "value")
 
     feed: Callable[[str], None]
     value: Final[PreviewValue]
@@ -58,10 +61,22 @@ class Preview:
     def __init__(self, *, sensitive: Collection[tuple[str, ...]] = ()) -> None:
         self._reader = Reader([], frozenset(sensitive))
         self._finder: ChangeFinder | None = None
-        reading = self._reader.reading()
+        self.value = PreviewValue(self._reader.root)
+        self._read_on()
+
+    def _read_on(self) -> None:
+        # Only weakly: a preview that is dropped then goes at once, and waits for no collector.
+        reading = self._reader.reading(functools.partial(self._refuse, weakref.ref(self)))
         next(reading)
         self.feed = reading.send
-        self.value = PreviewValue(self._reader.root)
+
+    @staticmethod
+    def _refuse(reference: weakref.ref[Preview], given: object) -> NoReturn:
+        """Say what was fed. A generator that raises is over: the next fragment needs a new one."""
+        preview = reference()
+        if preview is not None:
+            preview._read_on()
+        raise _no_text("a fragment", given)
 
     @property
     def malformed(self) -> bool:
@@ -137,9 +152,21 @@ def best_effort_partial(raw: str) -> PreviewValue:
         raw: All the text there is. A number at its very end is whole only where it is the document.
 
     Returns:
-        The value, as a `Preview` shows it after the same text; never an exception.
+        The value, as a `Preview` shows it after the same text; never an exception on text.
+
+    Raises:
+        TypeError: `raw` is no text.
     """
+    if not isinstance(cast("Any", raw), str):
+        raise _no_text("raw", raw)
     preview = Preview()
     preview.feed(raw)
     preview.end()
     return preview.value
+
+
+def _no_text(what: str, given: object) -> TypeError:
+    return TypeError(
+        f"{what} is of type {type(given).__name__}; expected a str: give the text of the arguments "
+        "as it comes, decoded where it is bytes"
+    )

@@ -5,9 +5,9 @@ It never raises on text and never recurses. It knows nothing of screens, changes
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from json.scanner import make_scanner
-from typing import Any, Final, cast, final
+from typing import Any, Final, NoReturn, cast, final
 
 from finalcall.preview.grammar import (
     AFTER_ITEM,
@@ -102,62 +102,78 @@ class Reader:
         self._names: dict[str, str] = {}
         self._number: list[str] = []
 
-    def reading(self) -> Generator[None, str, None]:
+    def reading(  # noqa: PLR0915 - in parts it would cost a call for each fragment
+        self, refuse: Callable[[object], NoReturn]
+    ) -> Generator[None, str, None]:
         """Read the fragments that are sent. Prime it once; it never ends by itself.
 
         Its locals are the state of the open string, which most fragments meet. A string grows in
         place only while nothing else refers to it, so its container lets go of it first. The `+=`
         has to be a line of its own: on one line CPython 3.13 joins its store with the load that
         follows, and then copies the whole string.
+
+        No fragment is asked whether it is text, for each would pay for that: what is none fails at
+        the first operation, which has changed nothing.
+
+        Args:
+            refuse: Raises for what was sent and is no text. A new reading then goes on from here.
         """
         piece: str | None
-        while True:
-            text = yield
-            place: Any = self._read_between(text)
-            while place is not None:
-                slot: Any = self._slot
-                string: str = place[slot]
-                held = self._held  # the end of the last fragment, where it is not whole
-                self._held = ""
-                text = yield
-                while True:
-                    if held and text is not RESTART:
-                        text = held + text
-                        held = ""
-                    if "\\" not in text:
-                        if '"' in text:
-                            break
-                        if text.isprintable():  # most fragments: nothing in them is special
-                            place[slot] = None
-                            string += text
-                            place[slot] = string
-                            text = yield
-                            continue
-                        piece, held = decode_open(text)
-                    else:  # the usual escapes, also one that the border has cut, in few calls
-                        if '"' in text:
-                            piece = text.replace('\\"', "\0")
-                            if '"' in piece:
-                                break
-                            piece = piece.replace("\0", '"')
-                            if "\\" in piece:
-                                piece = piece.replace("\\n", "\n")
-                        else:
-                            piece = text.replace("\\n", "\n")
-                        if not text.isprintable():
-                            piece, held = decode_open(text)
-                        elif "\\" in piece:
-                            piece = piece.removesuffix("\\")
-                            held = "\\"
-                            if "\\" in piece:
-                                piece, held = decode_open(text)
-                    if piece is None:
-                        break
-                    place[slot] = None
-                    string += piece
-                    place[slot] = string
+        text = held = ""
+        place: Any = None if self.row is FROZEN else self.writing
+        try:
+            while True:
+                while place is not None:
+                    slot: Any = self._slot
+                    string: str = place[slot]
+                    held = self._held  # the end of the last fragment, where it is not whole
+                    self._held = ""
                     text = yield
-                place = self._end_string(text, place, string)
+                    while True:
+                        if held and text is not RESTART:
+                            text = held + text
+                            held = ""
+                        if "\\" not in text:
+                            if '"' in text:
+                                break
+                            if text.isprintable():  # most fragments: nothing in them is special
+                                place[slot] = None
+                                string += text
+                                place[slot] = string
+                                text = yield
+                                continue
+                            piece, held = decode_open(text)
+                        else:  # the usual escapes, also one that the border has cut, in few calls
+                            if '"' in text:
+                                piece = text.replace('\\"', "\0")
+                                if '"' in piece:
+                                    break
+                                piece = piece.replace("\0", '"')
+                                if "\\" in piece:
+                                    piece = piece.replace("\\n", "\n")
+                            else:
+                                piece = text.replace("\\n", "\n")
+                            if not text.isprintable():
+                                piece, held = decode_open(text)
+                            elif "\\" in piece:
+                                piece = piece.removesuffix("\\")
+                                held = "\\"
+                                if "\\" in piece:
+                                    piece, held = decode_open(text)
+                        if piece is None:
+                            break
+                        place[slot] = None
+                        string += piece
+                        place[slot] = string
+                        text = yield
+                    place = self._end_string(text, place, string)
+                text = yield
+                place = self._read_between(text)
+        except Exception:  # whatever it raises, if it is taken for text and is none
+            if isinstance(cast("Any", text), str):
+                raise
+            self._held = held if place is not None else ""
+        refuse(text)
 
     def _end_string(self, text: str, place: Any, string: str) -> Any:
         """Read a fragment in which the open string ends, or the text becomes malformed.
@@ -199,7 +215,8 @@ class Reader:
             return None
         if '"' not in text:
             step = row.get(text)
-            self.row = step if type(step) is _ROW else self._walk(row, text)
+            # What can be walked need not be text; but nothing else can be added to text.
+            self.row = step if type(step) is _ROW else self._walk(row, "" + text)
             return None
         gap, _, piece = text.partition('"')
         opened = row[OPENS].get(gap) or self._open_after(row, gap)
