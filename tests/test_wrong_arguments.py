@@ -95,6 +95,10 @@ def limits(**bounds: Any) -> Limits:
     return Limits(**bounds)
 
 
+def tools(**options: Any) -> ToolSet:
+    return ToolSet({"pay": {}}, **options)
+
+
 def shown(*blocks: Any, **options: Any) -> TerminalBlocks:
     return TerminalBlocks(*blocks, **options)
 
@@ -156,6 +160,20 @@ WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: limits(message=1e6), TYPE, "Limits.message is of type float; expected a whole num"),
     (lambda: limits(calls=True), TYPE, "Limits.calls is of type bool; expected a whole number"),
     (lambda: limits(arguments=0), VALUE, "Limits.arguments is 0; expected a whole number above"),
+    # Tools
+    *(
+        (lambda options=options: tools(**options), TYPE, words)
+        for options, words in [
+            ({"once": 3}, "once= is of type int; expected a collection of tool names, as (name,)"),
+            ({"once": None}, "once= is of type NoneType; expected a collection of tool names"),
+            ({"once": ["pay", None]}, "what once= holds is of type NoneType; expected names of c"),
+            ({"once": [["pay"]]}, "what once= holds is of type list; expected names of client"),
+            ({"display": True}, "display= is of type bool; expected a mapping of tool names to Di"),
+            ({"display": [1]}, "display= is of type list; expected a mapping of tool names to Di"),
+            ({"display": {"pay": {"label": "Pay"}}}, "'pay' is of type dict; expected a Display,"),
+        ]
+    ),
+    (lambda: tools(display={3: 3, None: 4}), VALUE, "display names 3, None; expected names of cl"),
     # Observers
     (lambda: observe.add(Observer), TYPE, "is the class Observer; expected an object of it"),
     (lambda: observe.add(Monitor), TYPE, "expected an object of it: add(Monitor(...))"),

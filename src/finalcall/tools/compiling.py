@@ -5,15 +5,17 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from finalcall.narrow import is_array, is_mapping
-from finalcall.tools import reading, shapes, signatures
+from finalcall.narrow import expect, is_array, is_mapping
+from finalcall.tools import reading, signatures
 from finalcall.tools.aliases import under_all_names
 from finalcall.tools.checks import accept, free_text, model_checker, schema_checker
 from finalcall.tools.schemas import Graph, Path, sensitive_paths
 from finalcall.tools.shapes import Declaration, Entry
 from finalcall.tools.tool import Checker, Tool
+
+_SINGLE: Final = "a single tool was given; expected a list of tools: put it in a list, as [tool]"
 
 
 def compile_tools(tools: Any, fast: bool | None) -> tuple[list[Entry], dict[str, Tool]]:
@@ -24,7 +26,7 @@ def compile_tools(tools: Any, fast: bool | None) -> tuple[list[Entry], dict[str,
 
     Raises:
         ValueError: An entry is not understood, a name comes twice, a schema is bad.
-        TypeError: `tools` is neither a list nor a mapping.
+        TypeError: `tools` is neither a list nor a mapping, or is a single tool.
     """
     entries: list[Entry] = []
     compiled: dict[str, Tool] = {}
@@ -50,11 +52,15 @@ def mark_once(compiled: dict[str, Tool], once: Iterable[str]) -> dict[str, Tool]
 
     Raises:
         ValueError: A name is no client tool's.
-        TypeError: `once` is one string.
+        TypeError: `once` is one string, or no collection of strings.
     """
     if isinstance(once, str):
         raise TypeError("once is a string; expected a collection of tool names, as (name,)")
-    names = frozenset(once)
+    expect(once, Iterable, "once=", "a collection of tool names, as (name,)")
+    given = list(once)
+    for name in given:
+        expect(name, str, "what once= holds", "names of client tools")
+    names = frozenset(given)
     unknown = sorted(names - compiled.keys())
     if unknown:
         raise ValueError(
@@ -74,13 +80,22 @@ def _shared(known: Tool, tool: Tool) -> bool:
 
 def _items(tools: Any) -> Iterator[tuple[str | None, Any]]:
     if is_mapping(tools):
-        yield from tools.items()
+        if reading.is_single(tools):
+            raise TypeError(_SINGLE)
+        if is_array(tools.get("tools")):
+            raise TypeError("a request's options were given; expected the list under 'tools'")
+        for name, item in cast("Mapping[Any, Any]", tools).items():
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"the name of a tool is {name!r}; expected text")
+            yield name, item
         return
     if isinstance(tools, str | bytes | type) or not isinstance(tools, Iterable):
         raise TypeError(
             f"tools is {type(tools).__name__}; expected a list of tools or a mapping of names "
             "to schemas (one tool is a list of one)"
         )
+    if _as_mapping(tools) is not None:  # SDKs' objects can be iterated, too
+        raise TypeError(_SINGLE)
     for item in cast("Any", tools):
         yield None, item
 
@@ -103,9 +118,9 @@ def _compiled(name: str | None, item: Any, fast: bool | None) -> list[tuple[Entr
             Entry(declarations=(reading.declare(name, given if given is not None else item),))
         ]
     else:
-        entries = reading.read(given) if given is not None else []
-    if not entries:
-        raise ValueError(_not_understood(item, given))
+        if given is None:
+            raise ValueError(reading.not_understood(item))
+        entries = reading.read(given)
     return [
         (entry, [_tool(declaration, None, fast) for declaration in entry.declarations])
         for entry in entries
@@ -118,26 +133,17 @@ def _as_mapping(item: Any) -> Mapping[str, Any] | None:
         return item
     if isinstance(item, type):
         return None
-    if hasattr(item, "model_dump"):
-        return cast(
-            "Mapping[str, Any]", item.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if hasattr(item, "model_dump") or hasattr(item, "to_dict"):
+        dumped = (
+            item.model_dump(mode="json", by_alias=True, exclude_none=True)
+            if hasattr(item, "model_dump")
+            else item.to_dict()
         )
-    if hasattr(item, "to_dict"):
-        return cast("Mapping[str, Any]", item.to_dict())
+        return dumped if is_mapping(dumped) else None
     if hasattr(item, "inputSchema"):
         keys = ("name", "title", "description", "inputSchema")
         return {key: value for key in keys if (value := getattr(item, key, None)) is not None}
     return None
-
-
-def _not_understood(item: Any, given: Mapping[str, Any] | None) -> str:
-    found = type(item).__name__
-    if given is not None:
-        found += f" with the keys {sorted(map(str, given))}"
-    return (
-        f"a tool is not understood: found {found}; expected an entry of a provider's tool list "
-        f"({', '.join(sorted(shapes.SHAPES))}), a pydantic model class or a typed callable"
-    )
 
 
 def _tool(declaration: Declaration, checker: Checker | None, fast: bool | None) -> Tool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 
+from finalcall.narrow import expect
 from finalcall.tools.aliases import under_all_names
 from finalcall.tools.display import Display
 from finalcall.tools.schemas import Graph, unknown_part
@@ -20,9 +21,10 @@ def apply_display(compiled: dict[str, Tool], display: Mapping[str, Display]) -> 
     Raises:
         ValueError: A name is no client tool's, or a field is none of its tool's properties: a
             misspelt one would leave what it means in sight.
-        TypeError: `fields` or `sensitive` is one string.
+        TypeError: `display` is no mapping to `Display`s, or `fields` or `sensitive` is one string.
     """
-    unknown = sorted(display.keys() - compiled.keys())
+    expect(display, Mapping, "display=", "a mapping of tool names to Display(...)")
+    unknown = sorted(display.keys() - compiled.keys(), key=str)
     if unknown:
         raise ValueError(
             f"display names {', '.join(map(repr, unknown))}; expected names of client tools in "
@@ -35,6 +37,7 @@ def apply_display(compiled: dict[str, Tool], display: Mapping[str, Display]) -> 
 
 
 def _displayed(tool: Tool, display: Display) -> Tool:
+    expect(display, Display, f"the display of {tool.name!r}", "a Display, as Display(label=...)")
     for value in (display.fields, display.sensitive):
         if isinstance(value, str):
             raise TypeError(

@@ -6,11 +6,12 @@ Only dicts come in; nothing here looks at an SDK's classes or validates argument
 from __future__ import annotations
 
 import copy
+import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
-from finalcall.narrow import is_mapping
+from finalcall.narrow import expect, is_mapping
 from finalcall.tools.openapi import to_json_schema
 from finalcall.tools.shapes import NO_PARAMETERS, SHAPES, Declaration, Entry
 
@@ -78,6 +79,13 @@ _RESPONSES_CLIENT: Final = {
 }
 """Types that OpenAI defines and the caller runs. Their calls have no name and go by their type."""
 
+_CLIENT_TYPES: Final = ("function", "custom", "namespace")
+"""Types of what a caller declares: what is nearly one of them was meant to be one."""
+
+_SCHEMA_TYPES: Final = frozenset(
+    {"object", "array", "string", "number", "integer", "boolean", "null"}
+)
+
 Item: TypeAlias = Mapping[str, Any]
 Reader: TypeAlias = Callable[[Item], list[Entry]]
 
@@ -86,32 +94,84 @@ def read(item: Item) -> list[Entry]:
     """Read one entry of any provider's tool list.
 
     Returns:
-        What it declares; empty if the entry is in no known shape.
+        What it declares.
 
     Raises:
-        ValueError: A known shape without a name, or with a schema that is no object.
+        ValueError: It is in no known shape, or in one without a name, or with a schema that is no
+            object.
+        TypeError: It groups something else than a list of dicts.
     """
+    if not _has_names(item):
+        raise ValueError(not_understood(item, item))
     readers: tuple[Reader, ...] = (_read_gemini, _read_known, _read_typed, _read_bare)
     for reader in readers:
         entries = reader(item)
         if entries:
             return entries
-    return []
+    raise ValueError(not_understood(item, item))
+
+
+def not_understood(item: object, given: Mapping[Any, Any] | None = None) -> str:
+    """Say that an entry is in no known shape.
+
+    Args:
+        item: What was given.
+        given: The same as a mapping, where it is one.
+    """
+    found = type(item).__name__
+    if given is not None:
+        found += f" with the keys {sorted(given, key=str)}"
+    return (
+        f"a tool is not understood: found {found}; expected an entry of a provider's tool list "
+        f"({', '.join(sorted(SHAPES))}), a pydantic model class or a typed callable"
+    )
+
+
+def is_single(tools: Mapping[Any, Any]) -> bool:
+    """Whether a mapping is one entry of a list, rather than one of names to schemas."""
+    if any(isinstance(tools.get(key), str) for key in ("name", "type")):
+        return True
+    keys = {_camel(key) for key in tools if isinstance(key, str)}
+    if "functionDeclarations" in keys:
+        return True
+    inner = [value for value in tools.values() if is_mapping(value)]
+    if keys & {"toolSpec", "function"} and any(map(_is_entry, inner)):
+        return True
+    by_service = any(keys <= known for known, _ in _RUN_BY_SERVICE)
+    return bool(inner) and by_service and not any(map(_is_schema, inner))
 
 
 def declare(name: str, schema: object) -> Declaration:
     """Declare a function by its name and its schema; no schema means no parameters.
 
     Raises:
-        ValueError: The schema is no object.
+        ValueError: The schema is no object, or is the entry of a list.
     """
+    if _is_entry(schema):
+        raise ValueError(
+            f"tool {name!r} has a bad schema: found an entry of a tool list, expected its schema "
+            "alone (or give a list of such entries)"
+        )
     return Declaration(name=name, schema=_schema(name, schema))
+
+
+def _has_names(item: Mapping[Any, Any]) -> bool:
+    return all(isinstance(key, str) for key in item)
+
+
+def _is_entry(value: object) -> bool:
+    """A schema has no name."""
+    return is_mapping(value) and isinstance(value.get("name"), str)
+
+
+def _is_schema(value: object) -> bool:
+    return is_mapping(value) and not value.keys().isdisjoint({"type", "properties", "$ref"})
 
 
 def _read_gemini(item: Item) -> list[Entry]:
     """A `Tool` that groups functions, what the service runs, or both."""
     given = {_camel(key): value for key, value in item.items()}
-    functions: list[Item] | None = given.pop("functionDeclarations", None)
+    functions = _members("functionDeclarations", given.pop("functionDeclarations", None))
     entries = [
         Entry(
             declarations=(_declaration("gemini", _plain_function(function)),),
@@ -121,8 +181,9 @@ def _read_gemini(item: Item) -> list[Entry]:
         for function in functions or ()
     ]
     for keys, provider in _RUN_BY_SERVICE:
-        if given and given.keys() <= keys:
-            rest = {key: value for key, value in item.items() if _camel(key) in keys}
+        beside_functions = functions is not None and provider == "gemini"
+        if given and (beside_functions or given.keys() <= keys):
+            rest = {key: value for key, value in item.items() if _camel(key) in given}
             entries.append(_native(rest, provider))
     if functions is not None and not entries:
         entries.append(Entry(declarations=()))
@@ -148,7 +209,7 @@ def _read_typed(item: Item) -> list[Entry]:
     if kind == "custom":
         return [_native(item, "openai-responses", _custom(item))]
     if kind == "namespace":
-        members = cast("Iterable[Item]", item.get("tools") or ())
+        members = _members("tools", item.get("tools")) or ()
         grouped = [d for member in members for entry in read(member) for d in entry.declarations]
         return [_native(item, "openai-responses", *grouped)]
     dated = _DATED.fullmatch(kind)
@@ -158,9 +219,34 @@ def _read_typed(item: Item) -> list[Entry]:
     declared = _defined_by_openai(kind, item)
     if declared:
         return [_native(item, "openai-responses", *declared)]
+    _refuse_meant(kind, item)
     # What a service runs: compatible ones have such types on Chat Completions too.
     both = frozenset({"openai-responses", "openai-chat"})
     return [Entry(declarations=(), native=copy.deepcopy(dict(item)), providers=both)]
+
+
+def _refuse_meant(kind: str, item: Item) -> None:
+    """Refuse a type that is none of a service: its calls would be of no tool that is offered."""
+    if not kind or kind in _SCHEMA_TYPES:
+        raise ValueError(not_understood(item, item))
+    meant = difflib.get_close_matches(kind.lower(), _CLIENT_TYPES, n=1, cutoff=0.8)
+    if meant or _is_schema(item.get("parameters")):
+        raise ValueError(
+            f"a tool's type is {kind[:60]!r}; expected {meant[0] if meant else 'function'!r} for a "
+            "tool that is yours to run"
+        )
+
+
+def _members(key: str, given: Any) -> list[Item] | None:
+    """The entries that an entry groups, `None` where there is no such key."""
+    if given is None:
+        return None
+    expect(given, (list, tuple), f"{key!r} of a tool", "a list of tools")
+    for member in given:
+        expect(member, Mapping, f"what {key!r} of a tool holds", "a dict for each tool")
+        if not _has_names(member):
+            raise ValueError(not_understood(member, member))
+    return list(given)
 
 
 def _read_bare(item: Item) -> list[Entry]:
@@ -214,9 +300,15 @@ def _declaration(provider: str, item: Item) -> Declaration:
             "expected an object"
         )
     name = _name(inner)
-    schema: Any = inner
-    for key in shape.schema:
-        schema = schema.get(key) if is_mapping(schema) else None
+    schema: Any = inner.get(shape.schema[0])
+    for key in shape.schema[1:]:
+        if is_mapping(schema) and (key in schema or not schema):
+            schema = schema.get(key)
+        elif schema is not None:
+            raise ValueError(
+                f"tool {name!r} has a bad schema: {shape.schema[0]!r} has no {key!r}, expected "
+                "the JSON Schema there"
+            )
     strict = inner.get("strict")
     return Declaration(
         name=name,
@@ -228,22 +320,33 @@ def _declaration(provider: str, item: Item) -> Declaration:
 
 
 def _custom(item: Item) -> Declaration:
-    given = item.get("format")
-    form = copy.deepcopy(dict(given)) if is_mapping(given) else None
+    name = _name(item)
+    form = _format(name, item.get("format"))
     if form is not None:
         # Chat Completions nests what Responses has flat.
-        form.update(form.pop("grammar", None) or {})
+        form.update(_format(name, form.pop("grammar", None)) or {})
     return Declaration(
-        name=_name(item), description=_text(item, "description"), kind="custom", format=form
+        name=name, description=_text(item, "description"), kind="custom", format=form
     )
+
+
+def _format(name: str, given: object) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    if not is_mapping(given):
+        raise ValueError(
+            f"tool {name!r} has a bad format: found {type(given).__name__}, expected an object"
+        )
+    return copy.deepcopy(dict(given))
 
 
 def _plain_function(item: Item) -> dict[str, Any]:
     """A Gemini function declaration with its parameters as JSON Schema."""
     given = {_camel(key): value for key, value in item.items()}
     parameters = given.pop("parameters", None)
-    if is_mapping(parameters):
-        given["parametersJsonSchema"] = to_json_schema(parameters)
+    if parameters is not None:
+        schema = to_json_schema(parameters) if is_mapping(parameters) else parameters
+        given["parametersJsonSchema"] = schema
     return given
 
 

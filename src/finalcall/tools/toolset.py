@@ -54,7 +54,8 @@ class ToolSet:
             ValueError: An entry is in no known shape, a name comes twice, a schema is bad or
                 refers to something outside of it, `once` or `display` names no tool of the set,
                 or `display` no property of its tool.
-            TypeError: `tools` is neither a list nor a mapping, or `once` is a string.
+            TypeError: `tools`, or what an entry groups, is neither a list nor a mapping; `tools`
+                is a single tool; or `once` is a string.
         """
         from finalcall.tools.compiling import compile_tools, mark_once
 
