@@ -23,6 +23,7 @@ from finalcall import (
     SchemaError,
     Settler,
     StreamEndedEarly,
+    StreamFault,
     StreamIdle,
     StreamQuiet,
     ToolResult,
@@ -220,6 +221,23 @@ def test_an_end_before_the_stop_reason_abandons(cause: Cause | None) -> None:
     assert (event.outcome.reason, event.outcome.cause) == ("abandoned", expected)
     assert type(settler.error) is (error_type or type(None))
     assert settler.verdict == "fail"
+
+
+@pytest.mark.parametrize("cause", [Cause.PROVIDER_ERROR, Cause.MALFORMED])
+@pytest.mark.parametrize(("exception", "code"), [(None, ""), (KeyError(), "KeyError")])
+def test_an_end_has_a_code_only_where_an_exception_was_given(
+    cause: Cause, exception: Exception | None, code: str
+) -> None:
+    """Without one nothing names the error, and the fault says no more than its cause."""
+    settler = feed([message_start(), *call(0)])
+    events = settler.end(cause, exception)
+    assert settler.ending is not None
+    assert (settler.ending.cause, settler.ending.code) == (cause, code)
+    assert [event.code for event in events if isinstance(event, StreamFault)] == [code]
+    if exception is None:
+        assert isinstance(settler.error, ProviderFault)
+        assert settler.error.code == ""
+        assert str(settler.error).startswith(f"the stream reported an error ({cause.value}); ")
 
 
 @pytest.mark.parametrize("cause", [OSError("S3NT1N3L"), "disconnected", Cause])

@@ -82,14 +82,16 @@ class ProviderFault(RuntimeError):  # noqa: N818 - the name says what happened
     """The provider reported an error in the stream, or the stream contradicted itself.
 
     Attributes:
-        code: The provider's error type or code, or our word for the contradiction.
+        code: The provider's error type or code, or our word for the contradiction; `""` where
+            whoever ended the turn gave no exception.
         cause: `PROVIDER_ERROR`, `MALFORMED` or `LIMIT`.
         native: The provider's own event, or `None`.
     """
 
     def __init__(self, cause: Cause, code: str, native: Any = None) -> None:
+        reported = repr(code) if code else "an error"
         super().__init__(
-            f"the stream reported {code!r} ({cause.value}){_unreadable(native)}; every call is "
+            f"the stream reported {reported} ({cause.value}){_unreadable(native)}; every call is "
             "settled and none of them runs"
         )
         self.code = code

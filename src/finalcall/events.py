@@ -288,7 +288,7 @@ class StreamFault(_Event):
         cause: `PROVIDER_ERROR` for a reported error, `MALFORMED` for spliced or undecodable
             streams, `LIMIT` for a limit passed.
         code: The provider's error type or code, or our word for the contradiction. Never the
-            provider's message, which may quote arguments.
+            provider's message, which may quote arguments. `""` where nothing named the error.
         ends: Whether the message is over with it.
         native: The provider's own event, where this event is the one that carries it.
     """

@@ -434,8 +434,8 @@ class Settler(Shown):
         normaliser = self._normaliser
         events = [] if normaliser is None else self._take_all(normaliser.end())
         if cause in _FAULTS:
-            fault = StreamFault(cause or Cause.MALFORMED, type(exception).__name__)
-            events += self._take_all([fault])
+            code = "" if exception is None else type(exception).__name__
+            events += self._take_all([StreamFault(cause or Cause.MALFORMED, code)])
         self._tell(events)
         return events + self._settle(self._ending_of(cause, exception=exception))
 
