@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import anthropic
@@ -360,3 +360,55 @@ async def test_a_synchronous_stream_that_no_turn_comes_of_is_closed(closes: bool
     with pytest.raises(TypeError, match="ceiling"):
         await asettle(natives, tools=None, ceiling="9")  # type: ignore[arg-type]
     assert list(natives) == ([] if closes else CLEAN)
+
+
+class ClosedByAwaiting(Open):
+    """A stream whose `close` is a coroutine, as that of several SDKs."""
+
+    async def close(self) -> None:
+        """Note that it was closed."""
+        self.closed = True
+
+
+async def requested(made: list[bool]) -> None:
+    made.append(True)
+
+
+WRONG: dict[str, Callable[[Any], Any]] = {
+    "an option": lambda stream: AsyncTurn(stream, tools=None, ceiling="9"),  # type: ignore[arg-type]
+    "a checkpoint": lambda stream: AsyncTurn.resume({"version": 0}, stream, tools=None),
+}
+
+
+@pytest.mark.parametrize("make", WRONG.values(), ids=WRONG.keys())
+async def test_what_is_closed_without_awaiting_is_where_no_turn_comes_of_it(
+    make: Callable[[Any], Any],
+) -> None:
+    """A synchronous stream, and a request that nobody has awaited: it is never made."""
+    made: list[bool] = []
+    natives = (native for native in CLEAN)
+    for stream in (natives, requested(made), object()):
+        with pytest.raises((TypeError, ValueError)):
+            make(stream)
+    assert list(natives) == []
+    assert made == []
+
+
+@pytest.mark.parametrize("make", WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize("kind", [Open, ClosedByAwaiting])
+async def test_what_is_closed_by_awaiting_stays_open_where_no_turn_comes_of_it(
+    make: Callable[[Any], Any], kind: type[Open]
+) -> None:
+    """Nothing is begun of it, and its owner can still close it."""
+    stream = kind()
+    with pytest.raises((TypeError, ValueError)):
+        make(stream)
+    assert not stream.closed
+
+
+async def test_a_turn_that_makes_its_request_has_nothing_to_close() -> None:
+    """Its options are wrong before there is a request."""
+    made: list[bool] = []
+    with pytest.raises(TypeError, match="ceiling"):
+        AsyncTurn.open(requested, made, turn_options={"ceiling": "9"})
+    assert made == []

@@ -14,6 +14,7 @@ from typing import Any, Self, Unpack, cast, final
 
 from finalcall.checkpoints import provider_to_resume, replay
 from finalcall.clock import Clock, read
+from finalcall.closing import close_without_waiting
 from finalcall.events import Event
 from finalcall.faults import cause_of
 from finalcall.opening import Opening, request_options
@@ -50,6 +51,11 @@ class AsyncTurn(SettledTurn):
         ValueError: An option is nothing that there is, or a tool's schema is bad.
         RefusedStream: The stream's calls are run by an SDK; the message says what to wrap.
 
+    Nothing can be awaited where one of these is raised: a synchronous stream is closed then, and so
+    is a request that nobody has awaited, but a stream that is closed by awaiting stays open. Close
+    it yourself, as by an `async with` of its own around the turn; `open()` makes no request before
+    the options are found right, and `asettle` closes what it was given.
+
     Iterating raises what iterating a `Turn` raises; `CancelledError` (trio's `Cancelled`) always
     propagates, and every call has settled before.
     """
@@ -57,8 +63,12 @@ class AsyncTurn(SettledTurn):
     def __init__(
         self, stream: Any, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]
     ) -> None:
-        super().__init__(tools=tools, **options)
-        self._refuse(stream)
+        try:
+            super().__init__(tools=tools, **options)
+            self._refuse(stream)
+        except BaseException:
+            close_without_waiting(stream)
+            raise
         self._reader = Reader(stream, Waiting(self._settler.clocks, self._clock))
         self._iteration: AsyncGeneratorType[Any, None] | None = None
 
@@ -103,9 +113,13 @@ class AsyncTurn(SettledTurn):
         Raises:
             ValueError: The checkpoint is of another version or provider, or is damaged.
         """
-        options["provider"] = provider_to_resume(checkpoint, options.get("provider"))
-        turn = cls(stream, tools=tools, **options)
-        turn._told = replay(checkpoint, turn._settler)
+        try:
+            options["provider"] = provider_to_resume(checkpoint, options.get("provider"))
+            turn = cls(stream, tools=tools, **options)
+            turn._told = replay(checkpoint, turn._settler)
+        except BaseException:
+            close_without_waiting(stream)
+            raise
         return turn
 
     @property

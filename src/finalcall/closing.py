@@ -34,6 +34,16 @@ def close_quietly(stream: Any) -> None:
         close_if_possible(stream)
 
 
+def close_without_waiting(stream: Any) -> None:
+    """The same for a stream that stays open where its closing would have to be awaited."""
+    close = getattr(stream, "close", None)
+    if callable(close):
+        with contextlib.suppress(Exception):
+            closing: Any = close()
+            if inspect.iscoroutine(closing):
+                closing.close()  # nothing of it has run
+
+
 async def close_quietly_awaiting(stream: Any) -> None:
     """The same for a stream whose closing may have to be awaited."""
     close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
