@@ -323,6 +323,27 @@ def test_an_in_band_error_ends_the_message() -> None:
     assert "S3NT1N3L" not in str(settler.error)
 
 
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b'{"type":"overloaded_error","message":"S3NT1N3L"}', "overloaded_error"),
+        (b'{"type":"server_error","error":{"code":"busy"}}', "busy"),
+        (b'{"type":"ping"}', "ping"),
+        (b"[DONE]", "error"),
+        (b"", "error"),
+    ],
+)
+def test_an_event_named_error_is_one_whatever_its_data_says(data: bytes, code: str) -> None:
+    """After a good stop reason, too: the name alone voids it."""
+    settler = Settler(tools=TOOLS)
+    settler.feed(to_sse(CLEAN[:-1]))
+    settler.feed(b"event: error\ndata: " + data + b"\n\n")
+    settler.end()
+    assert [type(outcome) for outcome in settler.outcomes] == [Failed]
+    assert settler.ending is not None
+    assert (settler.ending.cause, settler.ending.code) == (Cause.PROVIDER_ERROR, code)
+
+
 def test_two_generations_in_one_stream_run_nothing() -> None:
     """Every call of both is abandoned, and the anomaly says why."""
     settler = feed(

@@ -67,7 +67,32 @@ SSE: dict[str, tuple[bytes, list[Any]]] = {
         b'event: error\ndata: {"m":1}\n\n',
         [{"type": "error", "error": {"m": 1}}],
     ),
-    "an error that says its type": (b'event: error\ndata: {"type":"e"}\n\n', [{"type": "e"}]),
+    "an error that says so": (
+        b'event: error\ndata: {"type":"error","code":"e"}\n\n',
+        [{"type": "error", "code": "e"}],
+    ),
+    "an error that says so in another way": (
+        b'event: error\ndata: {"event_type":"error","error":{}}\n\n',
+        [{"event_type": "error", "error": {}}],
+    ),
+    "an error that says its kind": (
+        b'event: error\ndata: {"type":"e"}\n\n',
+        [{"type": "error", "error": {"type": "e"}}],
+    ),
+    "an error that says its kind beside itself": (
+        b'event: error\ndata: {"type":"e","error":{"m":1}}\n\n',
+        [{"type": "error", "error": {"m": 1}}],
+    ),
+    "an error that is null": (
+        b'event: error\ndata: {"error":null,"m":1}\n\n',
+        [{"type": "error", "error": {"error": None, "m": 1}}],
+    ),
+    "an error without a word": (b"event: error\ndata:\n\n", [{"type": "error", "error": ""}]),
+    "an error without data": (b'event: error\n\ndata: {"a":1}\n\n', [{"a": 1}]),
+    "an error that says done": (
+        b"event: error\ndata: [DONE]\n\n",
+        [{"type": "error", "error": "[DONE]"}],
+    ),
     "an error that says error": (b'event: error\ndata: {"error":"e"}\n\n', [{"error": "e"}]),
     "an error that is a string": (
         b'event: error\ndata: "no"\n\n',

@@ -161,7 +161,7 @@ class Decoder:
 
     def _read_block(self, block: bytes, natives: list[Any]) -> None:
         event = parse_event(block)
-        if event is not None and event.data.strip():
+        if event is not None and (event.data.strip() or event.name == "error"):
             natives.append(read_sse(event.name, event.data))
             self._learn(block, event.name)
         elif block.strip(b"\n"):

@@ -93,13 +93,13 @@ def read_sse(name: str | None, data: bytes) -> Any:
     Returns:
         A dict, the string `[DONE]`, or an `Undecodable`.
     """
-    if data.strip() == b"[DONE]":
-        return DONE
     if name == "error":
         value = read_json(data, "server-sent event")
         if isinstance(value, Undecodable):
             value = data.decode("utf-8", "replace")  # some servers send a bare sentence
         return named_event(name, value)
+    if data.strip() == b"[DONE]":
+        return DONE
     return read_object(data, "server-sent event")
 
 
@@ -107,14 +107,17 @@ def named_event(name: str | None, value: Any) -> Any:
     """Put into an event what its name alone says.
 
     Names repeat what the data says, so they are dropped; but an `error` whose data does not say
-    that it is one becomes `{"type": "error", "error": data}`.
+    that it is one becomes `{"type": "error", "error": data}`. The type of such data is mostly what
+    kind of error it is; where that stands beside the error itself, the event says `error` instead.
     """
     if name != "error":
         return value
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
-        if "type" in fields or "error" in fields:
+        if "error" in (fields.get("type"), fields.get("event_type")):
             return fields
+        if fields.get("error"):
+            return {**fields, "type": "error"} if "type" in fields else fields
     return {"type": "error", "error": cast("Any", value)}
 
 
