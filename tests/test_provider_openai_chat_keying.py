@@ -109,6 +109,15 @@ KEYING: dict[str, tuple[list[Any], list[Any]]] = {
          entry("", "g", "b", 1), entry('{"y":', index=2), entry("1}", index=3)],
         [("a", *F, {"x": 1}), ("b", *G, {"y": 1})],
     ),
+    "another id and the name on every piece": (
+        [entry("", "f", "a-1"), entry('{"x":', "f", "a-2"), entry("1}", "f", "a-3")],
+        [("a-1", "f", "abandoned", None), ("a-2", "f", "unparseable", None),
+         ("a-3", "f", "unparseable", None)],
+    ),
+    "no text for one call, and a cut one of another tool": (
+        [entry("", "f", "a"), entry('{"y":', "g", "b", 1)],
+        [("a", *F, {}), ("b", "g", "unparseable", None)],
+    ),
     "two heads, then text that nothing gives to either": (
         [entry("", "f", "a", 1), entry("", "g", "b", 2), entry('{"x":1}'),
          entry('{"y":1}', index=1)],
@@ -164,6 +173,16 @@ KEYING: dict[str, tuple[list[Any], list[Any]]] = {
     "one id for two tools": (
         [entry("{}", "f", "same"), entry("{}", "g", "same")],
         [("same", *F, {}), ("same", *G, {})],
+    ),
+    "one id for two tools, heads first": (
+        [entry(name="f", call_id="same"), entry(name="g", call_id="same", index=1),
+         entry('{"x":1}'), entry('{"y":1}', index=1)],
+        [("same", *F, {"x": 1}), ("same", *G, {"y": 1})],
+    ),
+    "one id for two tools, nothing for the first": (
+        [entry(name="f", call_id="same"), entry("", "", "same"),
+         entry(name="g", call_id="same", index=1), entry('{"y":1}', "", "same", 1)],
+        [("same", *F, {}), ("same", *G, {"y": 1})],
     ),
     "one id for two indexes": (
         [entry('{"x":1}', "f", "same"), entry('{"x":2}', "f", "same", 1)],

@@ -175,6 +175,7 @@ class ChoiceCalls:
 
     def stop(self) -> None:
         """A stop reason came: it is the end of every call that is open."""
+        self._withdraw_heads()
         foreign = any(call.generation != self.generations.number for call in self._open)
         if self._open and (self.generations.mixed or (foreign and self.generations.lasting)):
             self._note_splice()
@@ -304,6 +305,14 @@ class ChoiceCalls:
         if len(self._empty) >= at_least:
             for call in list(self._empty.values()):
                 self._withdraw(call)
+
+    def _withdraw_heads(self) -> None:
+        """Where a call's text is no whole object, one of its name without any may be its head."""
+        if self._empty:
+            cut = {one.identity.name for one in self._open if one.text.size and not one.over}
+            for call in list(self._empty.values()):
+                if call.identity.name in cut:
+                    self._withdraw(call)
 
     def _withdraw(self, call: KeyedCall) -> None:
         self._empty.pop(call.identity.key, None)

@@ -269,11 +269,12 @@ class CallKeys:
 
     def _reuses_id(self, known: KeyedCall, index: int | None, name: str) -> bool:
         """Whether an entry with a known id is another call all the same."""
-        if known.over and index is not None and index not in self._by_index:
+        another = known.identity.name not in (None, name)
+        if index is not None and index not in self._by_index and (known.over or another):
             return True
         if self.merged_name(known.identity.name, name) is None:
             return known.over or (self._tool_names is not None and name in self._tool_names)
-        return known.over and known.identity.name not in (None, name)
+        return known.over and another
 
     def _by_name(self, index: int | None, name: str, text: str) -> KeyedCall | None:
         target = self.at(index)
