@@ -326,6 +326,7 @@ ERRORS: dict[str, Any] = {
     "a flat error": {"object": "error", "message": "S3NT1N3L", "type": "BadRequest", "code": 400},
     "a typed error": {"type": "error", "error": {"message": "S3NT1N3L"}},
     "Groq's": chunk(x_groq={"error": "S3NT1N3L"}),
+    "MiniMax's": {"choices": None, "base_resp": {"status_code": 1027, "status_msg": "S3NT1N3L"}},
 }
 
 
@@ -343,7 +344,8 @@ def test_an_error_ends_the_message_and_voids_its_reason(form: str) -> None:
 def test_a_blank_error_beside_a_choice_is_none() -> None:
     """Some gateways send every field of an error blank; alone it is one all the same."""
     blank = {"error": {"message": "", "type": "", "param": "", "code": None}}
-    good = calls(entry("{}", "f", "a")), chunk(finish="tool_calls", **blank)
+    well = {"base_resp": {"status_code": 0, "status_msg": ""}}
+    good = calls(entry("{}", "f", "a")), chunk(finish="tool_calls", **blank, **well)
     assert words(settle(*good, DONE)) == [("a", "f", "dispatchable", {})]
     assert [one[2] for one in words(settle(*good, blank, DONE))] == ["abandoned"]
 

@@ -376,6 +376,9 @@ class ChatNormaliser(Normaliser):
         error = chunk.get("error")
         if chunk.get("choices") and is_mapping(error) and not any(error.values()):
             error = None  # some gateways put a blank one beside good choices
+        status = chunk.get("base_resp")  # MiniMax's own; its code is 0 where all is well
+        if is_mapping(status) and status.get("status_code"):
+            error = error or {"code": status["status_code"]}
         error = error or self._error
         if not error and "error" in (chunk.get("object"), chunk.get("type")):
             error = chunk
