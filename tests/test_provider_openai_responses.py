@@ -180,6 +180,12 @@ ONE_CALL: dict[str, Sequence[Any]] = {
         delta(0, "call_1", ARGUMENTS),
         arguments_done(0, "call_1", ARGUMENTS, name="get_tide"),
     ],
+    "a name that comes with the whole text": [
+        added(0, "function_call", **FC | {"name": None}),
+        delta(0, "fc_1", ARGUMENTS),
+        arguments_done(0, "fc_1", ARGUMENTS, name="get_tide"),
+        done(0, "function_call", **WHOLE | {"name": None}),
+    ],
     "framed, as Mistral's client gives it": [{"event": "x", "data": event} for event in call()],
 }
 

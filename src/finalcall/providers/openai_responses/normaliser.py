@@ -296,8 +296,9 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _arguments_done(self, native: Any) -> list[Event]:
         item, events = self._call_of(native)
-        if item.unannounced and item.open_call and read_text(native, "name"):
-            events += self._identify_again(item, item.open_call, native)
+        open_call, name = item.open_call, read_text(native, "name")
+        if open_call and name and (item.unannounced or open_call.call.name is None):
+            events += self._identify_again(item, open_call, native)
         if item.open_call is None or item.ended:
             return carrying(events, native)
         field = CLIENT_CALLS[item.kind].arguments
