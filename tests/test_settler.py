@@ -267,6 +267,20 @@ def test_after_the_stop_reason_an_end_does_no_harm(cause: Cause | None) -> None:
     assert settler.error is None
 
 
+@pytest.mark.parametrize("cause", [Cause.DISCONNECTED, Cause.IDLE, Cause.STALLED])
+def test_a_call_that_the_stop_reason_does_not_cover_fails_for_what_cut_it(cause: Cause) -> None:
+    """Only a clean end can stand for a stop reason, and only where the caller lets it."""
+    late = [*CLEAN[:-1], *call(1, "late")]
+    for end, lets_go in ((None, True), (cause, False)):
+        settler = feed(late, unconfirmed="dispatch")
+        settler.end(end)
+        first, second = settler.outcomes
+        assert isinstance(first, Dispatchable)
+        assert isinstance(second, Dispatchable) is lets_go
+    assert isinstance(second, Failed)
+    assert (second.reason, second.cause) == ("abandoned", cause)
+
+
 @pytest.mark.parametrize(
     ("cause", "expected", "unconfirmed"),
     [

@@ -437,7 +437,7 @@ class Settler(Shown):
             code = "" if exception is None else type(exception).__name__
             events += self._take_all([StreamFault(cause or Cause.MALFORMED, code)])
         self._tell(events)
-        return events + self._settle(self._ending_of(cause, exception=exception))
+        return events + self._settle(self._ending_of(cause, exception=exception), cause)
 
     def _ending_of(
         self,
@@ -451,7 +451,7 @@ class Settler(Shown):
             return Ending(fault.cause, marker, exception, fault.code)
         return Ending(cause_of_end(cause, stopped=stopped), marker, exception)
 
-    def _settle(self, ending: Ending) -> list[Event]:
+    def _settle(self, ending: Ending, cut: Cause | None = None) -> list[Event]:
         if self.ending is not None:  # whoever was told of the last events has ended it
             return []
         self._catch_up()
@@ -462,7 +462,7 @@ class Settler(Shown):
                 tools=self.tools,
                 truncation=self._truncation,
                 unconfirmed=self._unconfirmed,
-                cause=ending.cause or Cause.ENDED_EARLY,
+                cause=ending.cause or cut or Cause.ENDED_EARLY,
                 at_ceiling=self._at_ceiling(),
             )
         except BaseException:
