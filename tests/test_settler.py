@@ -177,7 +177,10 @@ def test_leading_nothing_is_skipped() -> None:
     [
         ({"type": "ping"}, CLEAN),
         ({"type": "keepalive", "sequence_number": 0}, [created(), *responses_call(), ending()]),
+        ({"type": "ping"}, [chunk({"content": "x"}), chunk(finish="stop"), "[DONE]"]),
+        ({}, CLEAN),
         (b": keep-alive\n\n", to_sse(CLEAN)),
+        (b"event: ping\ndata: {}\n\n", to_sse(CLEAN)),
         (b'data: {"type":"keepalive","sequence_number":0}\n\n', to_sse([created(), ending()])),
     ],
 )

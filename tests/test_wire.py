@@ -56,6 +56,17 @@ SSE: dict[str, tuple[bytes, list[Any]]] = {
     "cut in a field": (b'data: {"a":1}\n\neven', [{"a": 1}]),
     "cut in done": (b"data: [DON", [CUT_EVENT]),
     "empty data": (b'data: \n\ndata\n\nevent: ping\ndata: \n\ndata: {"a":1}\n\n', [{"a": 1}]),
+    "a comment passed on as data": (b'data: : PROCESSING\n\ndata: {"a":1}\n\n', [{"a": 1}]),
+    "an empty string": (b'data: ""\n\ndata: {"a":1}\n\n', [{"a": 1}]),
+    "a keep-alive in words": (
+        b'event: ping\ndata: 12:01\n\nevent: heartbeat\ndata: 1\n\ndata: {"a":1}\n\n',
+        [{"a": 1}],
+    ),
+    "a keep-alive that is an object": (
+        b'event: ping\ndata: {"type":"ping"}\n\nevent: keepalive\ndata: {"a":1}\n\n',
+        [{"type": "ping"}, {"a": 1}],
+    ),
+    "a word under another name": (b"event: x\ndata: 12:01\n\n", [NOT_JSON]),
     "not JSON": (b'data: oops\n\ndata: {"a":1}\n\n', [NOT_JSON, {"a": 1}]),
     "text behind the object": (b'data: {"a":1} x\n\n', [NOT_JSON]),
     "two objects": (b'data: {"a":1}\ndata: {"a":2}\n\n', [NOT_JSON]),
@@ -101,6 +112,10 @@ SSE: dict[str, tuple[bytes, list[Any]]] = {
     "an error in plain words": (
         b"event: error\ndata: so sorry\n\n",
         [{"type": "error", "error": "so sorry"}],
+    ),
+    "an error that says nothing": (
+        b'event: error\ndata: ""\n\n',
+        [{"type": "error", "error": ""}],
     ),
     "two errors": (
         b'event: error\ndata: {"m":1}\n\n' * 2,

@@ -12,8 +12,8 @@ from finalcall.providers.base import Provider
 from finalcall.providers.native import read_text
 from finalcall.refused import refusal
 
-_KEEP_ALIVE: Final = "keepalive"
-"""The type of an event that the OpenAI Responses API sends at any time, before all others too."""
+_KEEP_ALIVES: Final = frozenset({"keepalive", "ping"})
+"""Types of events that services and gateways send at any time, before all others too."""
 
 _MARKER: Final = re.compile(r"\[\w+\]")
 """What some services say around a stream, such as `[DONE]`: it tells nothing of whose it is."""
@@ -32,7 +32,7 @@ def provider_of(native: Any) -> Provider | None:
         UnrecognisedStream: It is no known provider's, or it is text: events were meant.
         RefusedStream: It is of a stream whose calls an SDK runs itself.
     """
-    if native is None or read_text(native, "type") == _KEEP_ALIVE:
+    if native is None or native == {} or read_text(native, "type") in _KEEP_ALIVES:
         return None
     if isinstance(native, str):
         if _MARKER.fullmatch(native.strip()):

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, final
 from jiter import from_json
 
 from finalcall.wire.aws import EventStreamDecoder, EventStreamMessage
-from finalcall.wire.natives import read_event_stream, read_object, read_sse
+from finalcall.wire.natives import is_keep_alive, read_event_stream, read_object, read_sse
 from finalcall.wire.ndjson import ObjectSplitter
 from finalcall.wire.sse import SSESplitter, parse_event
 from finalcall.wire.undecodable import MAX_EVENT_BYTES, Undecodable
@@ -75,7 +75,7 @@ class Decoder:
         self.byte_count: int = 0
         """Bytes received."""
         self.keep_alives: int = 0
-        """Server-sent events that carried nothing: comments, and events without data."""
+        """Server-sent events that carried nothing: comments, and events that say no more."""
 
     def feed(self, chunk: bytes) -> list[Any]:
         """Take the next bytes.
@@ -161,7 +161,7 @@ class Decoder:
 
     def _read_block(self, block: bytes, natives: list[Any]) -> None:
         event = parse_event(block)
-        if event is not None and (event.data.strip() or event.name == "error"):
+        if event is not None and not is_keep_alive(event.name, event.data):
             natives.append(read_sse(event.name, event.data))
             self._learn(block, event.name)
         elif block.strip(b"\n"):

@@ -22,6 +22,8 @@ DONE: Final = "[DONE]"
 MAX_ENVELOPE_DEPTH: Final = 256
 """Nesting of an envelope: the strict limit on arguments, and room for what stands around them."""
 
+_KEEP_ALIVE_NAMES: Final = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
+
 
 def read_json(data: bytes, where: str) -> Any:
     """Parse a frame's JSON.
@@ -81,6 +83,24 @@ def read_object(data: bytes, where: str) -> Any:
     if isinstance(value, dict | Undecodable):
         return cast("dict[str, Any] | Undecodable", value)
     return Undecodable(f"{where}: JSON, but no object")
+
+
+def is_keep_alive(name: str | None, data: bytes) -> bool:
+    """Whether a server-sent event says nothing, whatever stands in it.
+
+    Gateways put what others send as a comment into an event: they name it so, pass the comment
+    on as data, or send an empty value. An error says that it is one by its name alone.
+
+    Args:
+        name: The event's name, or None.
+        data: Its data.
+    """
+    if name == "error":
+        return False
+    data = data.strip()
+    if data in (b"", b'""') or data.startswith(b":"):
+        return True
+    return name in _KEEP_ALIVE_NAMES and not data.startswith(b"{")
 
 
 def read_sse(name: str | None, data: bytes) -> Any:
