@@ -182,13 +182,16 @@ def test_rule_3_a_withdrawn_call_is_not_trusted_at_a_ceiling_either() -> None:
         (" ", "", '{"title": "x"}', False),
         ('{"title": "y"}', "", '{"title": "x"}', True),
         ("", '{"title": "y"}', '{"title": "x"}', True),
+        ("{}", "", '{"title": "x"}', False),
+        ("", " { } ", '{"title": "x"}', False),
         ("", "", " ", True),
+        ("", "", "{}", True),
     ],
 )
 def test_rule_3_an_empty_call_beside_text_of_no_call_is_abandoned(
     text: str, given: str, stray: str, whole: bool
 ) -> None:
-    """The text may be its own; a call with text or input of its own is judged by that."""
+    """The text may be its own; a call with arguments of its own is judged by those."""
     accumulator = Accumulator()
     call(accumulator, text, key="a", given=given)
     call(accumulator, stray, key="b", name=None)
@@ -199,11 +202,21 @@ def test_rule_3_an_empty_call_beside_text_of_no_call_is_abandoned(
     assert isinstance(second, Failed)
 
 
+def test_rule_3_free_text_is_an_argument_whatever_it_is() -> None:
+    """Braces alone are the text of a tool that takes text."""
+    accumulator = Accumulator()
+    call(accumulator, "{}", key="a", name="run_sql", kind=CallKind.CUSTOM)
+    call(accumulator, '{"title": "x"}', key="b", name=None)
+    tools = [{"type": "custom", "name": "run_sql"}]
+    first, _ = finalize(accumulator, GOOD, tools=ToolSet(tools))
+    assert isinstance(first, Dispatchable)
+
+
 def test_rule_3_an_empty_call_beside_text_of_no_call_is_not_trusted_either() -> None:
     """Neither opt-in lets it run."""
     accumulator = Accumulator()
     call(accumulator, "", key="a")
-    call(accumulator, "{}", key="b", name=None)
+    call(accumulator, '{"title": "x"}', key="b", name=None)
     call(accumulator, "", key="c")
     for stop in (CEILING, None):
         outcomes = finalize(

@@ -302,6 +302,14 @@ IDS: dict[str, tuple[Sequence[Any], list[tuple[Any, ...]]]] = {
 }
 
 
+@pytest.mark.parametrize("head", [call("f", {}), {"functionCall": {"name": "f", "args": None}}])
+def test_arguments_in_a_part_without_a_name_may_be_the_calls_before(head: Any) -> None:
+    """Some send the name first and the arguments alone behind it: neither is a whole call."""
+    settler = settle(chunk(head, call("g", {"x": 1})), chunk(call("", {"port": "Brest"})), STOP)
+    found = [one[1:3] for one in outcomes(settler)]
+    assert found == [("f", "abandoned"), ("g", "dispatchable"), (None, "unparseable")]
+
+
 @pytest.mark.parametrize("form", IDS)
 def test_a_part_with_an_id_goes_to_no_other_call(form: str) -> None:
     """It goes to the call of its id, or is a call of its own that nothing named."""

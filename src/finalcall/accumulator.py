@@ -102,9 +102,12 @@ class Buffer:
         return self.given if not raw or raw.isspace() else raw
 
     @property
-    def blank(self) -> bool:
-        """Nothing says what the arguments are: no text came, and no input was given."""
-        return not self.overflowed and not self.arguments.strip()
+    def empty(self) -> bool:
+        """Nothing says what the arguments are: no text and no input, or an object of no members."""
+        text = self.arguments.strip()
+        if self.kind is not CallKind.CUSTOM and text.startswith("{") and text.endswith("}"):
+            text = text[1:-1].strip()
+        return not self.overflowed and not text
 
     @property
     def replay(self) -> str | None:

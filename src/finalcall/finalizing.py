@@ -43,7 +43,7 @@ def finalize(
     1. The stop reason's verdict is not COMPLETE: truncated, closed or not, parsable or not.
     2. No stop reason was seen: abandoned, closed or not.
     3. The stop reason is COMPLETE but the call never got its own end: abandoned. So is a call
-       without any text where another, that nothing named, holds some: it may be its own.
+       without arguments where another, that nothing named, holds some: they may be its own.
     4. The text is not one strict JSON document: unparseable. Blank text is the input given with
        the announcement, else `{}`; a custom tool's free text is `{"input": text}`.
     5. Unknown tool, arguments that are no object, schema violation: `SchemaError`.
@@ -63,7 +63,7 @@ def finalize(
         One outcome a call, in order of announcement.
     """
     buffers = acc.announced
-    strayed = any(not buffer.name and not buffer.blank for buffer in buffers)
+    strayed = any(not buffer.name and not buffer.empty for buffer in buffers)
     outcomes: list[Outcome] = []
     for position, buffer in enumerate(buffers):
         given, why = _claim(
@@ -73,7 +73,7 @@ def finalize(
             trusted=truncation == "last" and position < len(buffers) - 1 and acc.fault is None,
             unconfirmed=unconfirmed == "dispatch" and acc.fault is None,
         )
-        if given is None and strayed and buffer.blank:
+        if given is None and strayed and buffer.empty:
             given, why = Input.UNPROVED, Cause.MALFORMED
         if given is None:
             outcomes.append(_judge(buffer, tools))
