@@ -450,6 +450,8 @@ def test_objects_of_any_make() -> None:
     assert [one[2] for one in words(settle(*slotted))] == ["dispatchable"]
     assert {"choices", "id"} <= set(fields_of(slotted[0]))
     assert len(fields_of(slotted[0])) == 3
+    counted = [*natives[:-1], as_object(chunk(usage={"completion_tokens": 50}))]
+    assert [one[2] for one in words(settle(*counted, DONE, ceiling=50))] == ["truncated"]
 
 
 class Closed(BaseModel):

@@ -40,6 +40,10 @@ class _Attributes(Mapping[str, Any]):
             raise KeyError(name)
         return value
 
+    def __getattr__(self, name: str) -> Any:
+        # Whoever reads a field of a dict by its key reads one of anything else so.
+        return getattr(self._node, name)
+
     def __iter__(self) -> Iterator[str]:
         names = (name for name in dir(self._node) if not name.startswith("_"))
         return (name for name in names if getattr(self._node, name, _ABSENT) is not _ABSENT)
