@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseOutputItem
 
-from finalcall import Anomaly, Dispatchable, ExternalState, Settler
+from finalcall import Anomaly, CallWithdrawn, Dispatchable, ExternalState, Settler
 from finalcall.events import ArgumentsRestated, Other
 from finalcall.providers.base import Context
 from finalcall.providers.openai_responses import OpenAIResponsesNormaliser
@@ -255,6 +255,23 @@ def test_a_call_that_is_not_proved_whole(why: str) -> None:
     events, expected = LOST[why]
     settler = settle(created(), *events, *call(7, "sibling"), ending())
     assert kinds(settler) == [expected, "dispatchable"]
+
+
+@pytest.mark.parametrize("events", [call(), call()[:3]], ids=["ended", "open"])
+@pytest.mark.parametrize("told", [True, False])
+def test_an_output_in_the_terminal_event(events: list[Any], *, told: bool) -> None:
+    """Somebody else ran the call, which is told once; an output is no end of its call."""
+    output = {"id": "o", "call_id": "call_1", "output": "x", "status": "completed"}
+    kind = "function_call_output"
+    before = [created(), *events, *([done(1, kind, **output)] if told else []), *call(2, "sibling")]
+    settler = Settler("openai-responses", tools=None)
+    last = ending(output=[{"type": kind, **output}])
+    made = [type(event) for native in [*before, last] for event in settler.feed(native)]
+    assert kinds(settler) == ["abandoned", "dispatchable"]
+    assert [(one.call_id, one.state) for one in settler.external_calls] == [
+        ("call_1", ExternalState.DONE)
+    ]
+    assert made.count(CallWithdrawn) == 1
 
 
 def test_a_wrong_end_of_two_is_noted() -> None:

@@ -100,6 +100,13 @@ def stated_arguments(kind: str, content: Any) -> str:
     return as_text(value)
 
 
+def state_at_end(kind: str, content: Any) -> ExternalState | None:
+    """What became of a provider's call, `None` where its own end only says what will be run."""
+    if read_text(content, "status") == "failed" or read(content, "error"):
+        return ExternalState.FAILED
+    return None if kind in ANSWERED_LATER else ExternalState.DONE
+
+
 def said_in(content: Any) -> tuple[list[str], bool]:
     """The texts of a message, and whether one of its parts is a refusal."""
     parts = read_list(content, "content")

@@ -39,7 +39,6 @@ from finalcall.providers.native import read, read_index, read_list, read_text
 from finalcall.providers.openai_responses.following import follower
 from finalcall.providers.openai_responses.history import all_answered, answer_items, input_items
 from finalcall.providers.openai_responses.items import (
-    ANSWERED_LATER,
     CLIENT_CALLS,
     EXTERNAL_STATES,
     UNFINISHED,
@@ -54,6 +53,7 @@ from finalcall.providers.openai_responses.items import (
     place_of,
     runs_here,
     said_in,
+    state_at_end,
     stated_arguments,
 )
 from finalcall.providers.openai_responses.journal import Journal
@@ -248,10 +248,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         return [ArgumentsRestated(open_call.call, text)]
 
     def _finish_external(self, item: Item, external: ExternalCall, content: Any) -> list[Event]:
-        if read_text(content, "status") == "failed" or read(content, "error"):
-            external.state = ExternalState.FAILED
-        elif item.kind not in ANSWERED_LATER:
-            external.state = ExternalState.DONE
+        external.state = state_at_end(item.kind, content) or external.state
         return [ExternalCallChanged(external)]
 
     def _finish_message(self, item: Item, content: Any) -> list[Event]:
@@ -267,7 +264,8 @@ class OpenAIResponsesNormaliser(Normaliser):
     def _answered_there(self, content: Any) -> list[Event]:
         """The output of a call stands in the response: the provider ran it, whoever should."""
         item = self._registry.named(read_text(content, "call_id"))
-        if item is None:
+        told = item and self._external_by_id.get(item.call_id)
+        if item is None or (told and told.state is ExternalState.DONE):
             return []
         call = None if item.open_call is None else item.open_call.call
         name = (call and call.name) or item.kind
@@ -431,8 +429,11 @@ class OpenAIResponsesNormaliser(Normaliser):
             item, opened = self._open(None, content)
             events += opened + self._finish(item, content)
         for content in output:
-            known = self._registry.named(read_text(content, "call_id"), read_text(content, "id"))
-            if known is not None and closed_there(known, content):
+            kind, item_id, call_id = names_of(content)
+            known = self._registry.named(call_id, item_id)
+            if kind.endswith("_output"):
+                events += self._answered_there(content)
+            elif known is not None and closed_there(known, content):
                 events += self._finish(known, content)
         for item in items:
             if item.open_call is not None and item.stated and not item.ended:
