@@ -250,6 +250,8 @@ def test_the_same_response_from_its_start() -> None:
         ({"data": {"type": "response.created"}}, True),
         ({"type": "error", "code": "x", "message": "y"}, True),
         ({"type": "error", "error": {}, "sequence_number": 2}, True),
+        ({"type": "codex.rate_limits", "rate_limits": {}}, True),
+        ({"type": "responsesapi.websocket_timing", "timing": {}}, True),
         ({"type": "response.created", "response": {"object": "realtime.response"}}, False),
         ({"type": "error", "error": {"type": "overloaded_error"}}, False),
         ({"type": "message_start"}, False),

@@ -176,6 +176,8 @@ def test_leading_nothing_is_skipped() -> None:
     ("keep_alive", "events"),
     [
         ({"type": "ping"}, CLEAN),
+        ({"type": "vertex_event"}, CLEAN),
+        ({"type": "codex.rate_limits"}, [created(), *responses_call(), ending()]),
         ({"type": "keepalive", "sequence_number": 0}, [created(), *responses_call(), ending()]),
         ({"type": "ping"}, [chunk({"content": "x"}), chunk(finish="stop"), "[DONE]"]),
         ({}, CLEAN),

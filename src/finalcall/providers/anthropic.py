@@ -69,8 +69,10 @@ _EVENT_TYPES: Final = frozenset(
         "message_delta",
         "message_stop",
         "ping",
+        "vertex_event",
     }
 )
+"""The types that tell the API; Vertex adds one of its own, which says nothing of the message."""
 
 
 def recognises(native: Any) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from finalcall.providers.native import read, read_text
+
+_PREFIXES: Final = ("response.", "codex.", "responsesapi.")
+"""How the types of its events begin: the backend of ChatGPT tells of quotas and of timings too, at
+any time, before the response's own first event as well."""
 
 
 def recognises(native: Any) -> bool:
@@ -18,4 +22,4 @@ def recognises(native: Any) -> bool:
             read(native, "error") is None and bool(read_text(native, "message"))
         )
     realtime = read_text(read(native, "response"), "object").startswith("realtime")
-    return kind.startswith("response.") and not realtime
+    return kind.startswith(_PREFIXES) and not realtime
