@@ -132,6 +132,37 @@ KEYING: dict[str, tuple[list[Any], list[Any]]] = {
          entry('{"y":1}', index=None)],
         [("a", "f", "abandoned", None), ("b", "g", "unparseable", None)],
     ),
+    "heads without indexes in one list, then text in the same order": (
+        [[entry("", "f", "a", None), entry("", "g", "b", None)],
+         [entry('{"x":', index=None), entry('{"y":', index=None)],
+         [entry("1}", index=None), entry("2}", index=None)]],
+        [("a", *F, {"x": 1}), ("b", *G, {"y": 2})],
+    ),
+    "heads without indexes in one list, then text with their places as indexes": (
+        [[entry('{"x":', "f", "a", None), entry('{"y":', "g", "b", None)],
+         [entry("2}", index=1), entry("1}", index=0)]],
+        [("a", *F, {"x": 1}), ("b", *G, {"y": 2})],
+    ),
+    "heads with indexes, then text without them in the same order": (
+        [entry("", "f", "a"), entry("", "g", "b", 1),
+         [entry('{"x":1}', index=None), entry('{"y":2}', index=None)]],
+        [("a", *F, {"x": 1}), ("b", *G, {"y": 2})],
+    ),
+    "heads without indexes in one list, then text that may be either's": (
+        [[entry("", "f", "a", None), entry("", "g", "b", None)], entry('{"x":', index=None),
+         entry("1}", index=None)],
+        [("a", "f", "abandoned", None), ("b", "g", "abandoned", None)],
+    ),
+    "a whole call and a head without indexes in one list": (
+        [[entry("{}", "f", "a", None), entry("", "g", "b", None)], entry('{"y":', index=None),
+         entry("2}", index=None)],
+        [("a", *F, {}), ("b", *G, {"y": 2})],
+    ),
+    "two lists of whole calls without ids and indexes": (
+        [[entry("{}", "f", "", None), entry("{}", "g", "", None)],
+         [entry("{}", "f", "", None), entry("{}", "g", "", None)]],
+        [(None, *F, {}), (None, *G, {}), (None, *F, {}), (None, *G, {})],
+    ),
     "an index as text": (
         [entry("", "f", "a", "0"), entry("", "g", "b", "1"), entry('{"x":1}', index="0"),
          entry('{"y":1}', index="1")],

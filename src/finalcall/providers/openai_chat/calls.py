@@ -61,6 +61,7 @@ class ChoiceCalls:
         self._repetitions: list[KeyedCall] = []
         self._spliced = False
         self._last_index: int | None = None
+        self._listed = False
 
     @property
     def announced(self) -> list[KeyedCall]:
@@ -78,15 +79,25 @@ class ChoiceCalls:
             return None
         return Place(choice, index, self.generations.current), call
 
-    def read_entry(self, entry: Mapping[str, Any]) -> None:
-        """Take one entry of `delta.tool_calls`."""
+    def read_entry(self, entry: Mapping[str, Any], place: int | None = None) -> None:
+        """Take one entry of `delta.tool_calls`.
+
+        Args:
+            entry: The entry.
+            place: Its place among several in one list: the index of one that has none.
+        """
         index = entry.get("index")
         if type(index) is not int or index < 0:
             index = _index_of(entry)
         kind, call_id, name, argument = _parts_of(entry)
         text = argument if isinstance(argument, str) else _dumped(argument)
-        if text and not name and not self._keys.knows(call_id) and self._keys.is_new(index):
+        if index is None and not (call_id or name):
+            index = place
+        # After a list whose entries had no index, a piece without one may be any entry's.
+        nobodys = self._keys.is_new(index) or (index is None and self._listed)
+        if text and not name and not self._keys.knows(call_id) and nobodys:
             self._withdraw_empty(2)
+        self._listed = index is None and place is not None
         renamed = self._keys.renamed(call_id)
         call = self._keys.find(index, call_id, name, text)
         if call is None and name and self.legacy is not None and not self.legacy.over:
@@ -102,6 +113,8 @@ class ChoiceCalls:
                 self._withdraw(call)
         elif call_id or name:
             self._learn(call, call_id, name)
+        if index is None:
+            self._keys.see(call, place, call_id)
         if kind is CallKind.CUSTOM and not call.text.size:
             call.identity.kind = kind
         for field in _ECHOED_FIELDS:

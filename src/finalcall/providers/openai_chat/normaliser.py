@@ -233,8 +233,10 @@ class ChatNormaliser(Normaliser):
 
     def _read_tool_calls(self, choice: Choice, entries: Any) -> None:
         # TGI sends its one call bare, outside of a list.
-        for entry in entries if is_array(entries) else [entries] if is_mapping(entries) else []:
-            choice.calls.read_entry(fields_of(entry))
+        found = entries if is_array(entries) else [entries] if is_mapping(entries) else []
+        several = len(found) > 1
+        for place, entry in enumerate(found):
+            choice.calls.read_entry(fields_of(entry), place if several else None)
 
     def read_content(self, choice: Choice, content: Any) -> None:
         """Read `delta.content`: text, or a list of parts of which the texts count."""
