@@ -92,6 +92,10 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
         ["unparseable", "dispatchable"],
     ),
     "a call that is none": ([line(None, call()), END], ["unparseable", "dispatchable"]),
+    "arguments that nothing named": (
+        [line(call("now", {})), line(call("")), END],
+        ["abandoned", "unparseable"],
+    ),
     "a ceiling": ([line(call()), line(done=True, reason="length")], ["truncated"]),
     "the engine died": ([line(call()), line(done=True)], ["abandoned"]),
     "the engine died, and says so": ([line(call()), line(done=True, reason="")], ["abandoned"]),

@@ -31,6 +31,7 @@ from finalcall.providers.base import Answered, Context, Normaliser, OpenCall, Pr
 from finalcall.providers.gemini_calling import shows_calling
 from finalcall.providers.gemini_partial_args import PartialArguments, read_entries
 from finalcall.providers.gemini_parts import (
+    NO_ARGUMENTS,
     Part,
     Parts,
     contents,
@@ -113,13 +114,17 @@ def run_by_sdk(native: Any) -> bool:
 
 @final
 class _Candidate:
-    """One candidate: its parts, the call whose arguments stream now, whether it has stopped."""
+    """One candidate: its parts, the call whose arguments stream now, whether it has stopped.
 
-    __slots__ = ("choice", "parts", "stopped", "streamed")
+    The part before may be a whole call without arguments: they may still come, without its name.
+    """
+
+    __slots__ = ("bare", "choice", "parts", "stopped", "streamed")
 
     def __init__(self, choice: int) -> None:
         self.choice = choice
         self.parts = Parts()
+        self.bare: Part | None = None
         self.streamed: Part | None = None
         self.stopped = False
 
@@ -280,8 +285,17 @@ class GeminiNormaliser(Normaliser):
         arguments = read(call, "args")
         entries = read_entries(call)
         goes_on = read_either(call, "willContinue", "will_continue") is True
-        streamed = candidate.parts.find_streamed(name, call_id, candidate.streamed)
-        if streamed is not None and streamed.arguments is not None:
+        bare, candidate.bare = candidate.bare, None
+        more = bool(entries) or not (arguments or goes_on)
+        streamed = candidate.parts.find_streamed(name, call_id, candidate.streamed, more=more)
+        if (
+            bare is not None
+            and bare.lacks(name, call_id)
+            and (entries or arguments)
+            and not goes_on
+        ):
+            self._go_on(candidate, bare, call)
+        elif streamed is not None and streamed.arguments is not None:
             candidate.streamed = streamed
             streamed.signature = streamed.signature or signature_of(part)
             self._go_on(candidate, streamed, call)
@@ -310,8 +324,11 @@ class GeminiNormaliser(Normaliser):
         open_call, text = begun.open_call, begun.text
         assert open_call is not None
         assert text is not None
-        open_call.identity.size = len(text)
-        self._events.append(ArgumentsDelta(open_call.call, text))
+        if text == NO_ARGUMENTS:
+            candidate.bare = begun
+        else:
+            open_call.identity.size = len(text)
+            self._events.append(ArgumentsDelta(open_call.call, text))
         self._events.append(CallCompleted(open_call.call))
 
     def _begin(

@@ -22,6 +22,9 @@ from finalcall.results import ToolResult
 _MEDIA: Final = ("inlineData", "fileData", "inline_data", "file_data")
 """What a function response may carry beside its JSON."""
 
+NO_ARGUMENTS: Final = "{}"
+"""The text of a call without arguments."""
+
 
 @final
 class Part:
@@ -82,6 +85,10 @@ class Part:
         """The name of the client's call."""
         return None if self.open_call is None else self.open_call.identity.name
 
+    def lacks(self, name: str, call_id: str) -> bool:
+        """Whether arguments that come with this name and id, each of them mostly `""`, are its."""
+        return not name and call_id in ("", self.call_id)
+
     @property
     def is_answer(self) -> bool:
         """Whether it is the answer to another part."""
@@ -103,7 +110,7 @@ def signature_of(native: Any) -> str:
 def text_of(arguments: Any) -> str:
     """Whole arguments as text: they are an object, but for proxies that send them as text."""
     if isinstance(arguments, str):
-        return arguments if arguments.strip() else "{}"
+        return arguments if arguments.strip() else NO_ARGUMENTS
     return to_json({} if arguments is None else arguments)
 
 
@@ -149,7 +156,9 @@ class Parts:
         if part.call_id:
             self._streamed_by_id[part.call_id] = part
 
-    def find_streamed(self, name: str, call_id: str, latest: Part | None) -> Part | None:
+    def find_streamed(
+        self, name: str, call_id: str, latest: Part | None, *, more: bool
+    ) -> Part | None:
         """The call whose arguments a part goes on with.
 
         A part with an id goes to the call of that id, which may have ended, and to no other: but an
@@ -159,9 +168,12 @@ class Parts:
             name: The tool's name, or `""`.
             call_id: The call's id, or `""`.
             latest: The call that the part before was about, where it is still open.
+            more: The part has pieces of a call, or only ends one: it goes on with the open call
+                though it says its name again.
         """
         if not call_id:
-            return None if name else latest
+            again = more and latest is not None and name == latest.name
+            return latest if again or not name else None
         known = self._streamed_by_id.get(call_id)
         if known is not None:
             if not name or (name == known.name and known.arguments is not None):

@@ -22,7 +22,7 @@ from finalcall.providers.base import (
 )
 from finalcall.providers.native import read, read_count, read_list, read_text
 from finalcall.providers.openai_chat.echo import answer_content
-from finalcall.providers.values import text_of
+from finalcall.providers.values import given_text, text_of
 from finalcall.stop_reasons import Verdict
 from finalcall.strict import encodable
 
@@ -79,7 +79,8 @@ class OllamaNormaliser(Normaliser):
     def _call(self, entry: Any, native: Any) -> list[Event]:
         function = read(entry, "function")
         call_id, name = read_text(entry, "id"), read_text(function, "name")
-        text = text_of(read(function, "arguments"))
+        # No text for no arguments: beside text that nothing named, they are not proved to be none.
+        text = given_text(read(function, "arguments"))
         if call_id and self._seen.get(call_id) == (name, text):
             self.anomaly("call_replayed", call_id)
             return []
@@ -89,7 +90,8 @@ class OllamaNormaliser(Normaliser):
             self.anomaly("no_name", identity.key)
         made = OpenCall(identity)
         self._calls.append(made)
-        return [made.announced(native), made.delta(text, None), CallCompleted(made.call, True)]
+        pieces = [made.delta(text, None)] if text else []
+        return [made.announced(native), *pieces, CallCompleted(made.call, True)]
 
     def _done(self, native: Any, carried: Any) -> list[Event]:
         self.ended = True
