@@ -304,6 +304,11 @@ NAMES: dict[str, tuple[list[Any], tuple[str, ...] | None, list[str]]] = {
         ("edit_my_file",),
         ["edit_my_file"],
     ),
+    "in pieces, the first of them another tool's": (
+        [entry("", "edit", "a"), entry("", "_file"), entry("{}")],
+        ("edit", "edit_file"),
+        ["edit_file"],
+    ),
     "longer each time": (
         [entry("", "edit", "a"), entry("", "edit_file"), entry("{}")], None, ["edit_file"],
     ),

@@ -229,10 +229,8 @@ class CallKeys:
         joined = known + name
         if self._tool_names is None:
             return name if name.startswith(known) else joined
-        if known in self._tool_names:
-            return None
-        if name in self._tool_names and name.startswith(known):
-            return name
+        if name in self._tool_names:
+            return name if name.startswith(known) and known not in self._tool_names else None
         return joined if any(tool.startswith(joined) for tool in self._tool_names) else None
 
     def at(self, index: int | None) -> KeyedCall | None:
