@@ -168,6 +168,13 @@ def test_what_a_stream_settles_as(name: str, form: Any) -> None:
     assert kinds(settle(*form(events))) == expected
 
 
+def test_a_call_outside_of_a_list() -> None:
+    """Servers that host its models may send their one call bare."""
+    bare = chunk(reason="tool_calls")
+    bare["choices"][0]["delta"]["tool_calls"] = call()
+    assert outcomes(settle(bare)) == [GOOD]
+
+
 def test_thinking_parts_are_reasoning() -> None:
     """Content is text, or a list in which the texts of a `thinking` part are reasoning."""
     settler = Settler("mistral", tools=None)

@@ -16,7 +16,7 @@ from finalcall.narrow import is_array
 from finalcall.providers.base import Answered, Context, Provider
 from finalcall.providers.native import read, read_index, read_list, read_text
 from finalcall.providers.openai_chat.echo import answer_content, arguments_of
-from finalcall.providers.openai_chat.fields import fields_of
+from finalcall.providers.openai_chat.fields import entries_of, fields_of
 from finalcall.providers.openai_chat.keying import ArgumentText, KeyedCall
 from finalcall.providers.openai_chat.normaliser import ChatNormaliser, Choice
 from finalcall.providers.values import text_of
@@ -147,7 +147,7 @@ class MistralNormaliser(ChatNormaliser):
         the first once more. So it gets an index of its own.
         """
         seen: set[tuple[int | None, str]] = set()
-        for entry in entries if is_array(entries) else []:
+        for entry in entries_of(entries):
             fields = fields_of(entry)
             function = fields_of(fields.get("function"))
             name = read_text(function, "name")

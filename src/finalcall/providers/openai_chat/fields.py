@@ -7,10 +7,10 @@ what it holds, never through the object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast, final
 
-from finalcall.narrow import is_mapping, is_object
+from finalcall.narrow import is_array, is_mapping, is_object
 
 _ABSENT: Final = object()
 
@@ -25,6 +25,13 @@ def fields_of(node: Any) -> Mapping[str, Any]:
         if is_object(declared) and (undeclared is None or is_object(undeclared)):
             return {**declared, **undeclared} if undeclared else declared
     return node if is_mapping(node) else _Attributes(node)
+
+
+def entries_of(calls: Any) -> Sequence[Any]:
+    """The entries of `tool_calls`: some services send their one call bare, outside of a list."""
+    if is_array(calls):
+        return calls
+    return [calls] if is_mapping(calls) else []
 
 
 @final

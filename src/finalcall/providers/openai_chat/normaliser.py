@@ -36,7 +36,7 @@ from finalcall.providers.openai_chat.echo import (
     call_entry,
     legacy_messages,
 )
-from finalcall.providers.openai_chat.fields import fields_of
+from finalcall.providers.openai_chat.fields import entries_of, fields_of
 from finalcall.providers.openai_chat.following import follower
 from finalcall.providers.openai_chat.keying import KeyedCall
 from finalcall.providers.openai_chat.sink import Sink
@@ -232,8 +232,7 @@ class ChatNormaliser(Normaliser):
             choice.calls.read_function_call(function)
 
     def _read_tool_calls(self, choice: Choice, entries: Any) -> None:
-        # TGI sends its one call bare, outside of a list.
-        found = entries if is_array(entries) else [entries] if is_mapping(entries) else []
+        found = entries_of(entries)
         several = len(found) > 1
         for place, entry in enumerate(found):
             choice.calls.read_entry(fields_of(entry), place if several else None)
