@@ -101,7 +101,7 @@ def test_the_helpers_second_telling_is_not_counted() -> None:
     assert words(settler)[0][3] == {"title": "x"}
 
 
-@pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use"])
+@pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use", "next_years_tool_use"])
 @pytest.mark.parametrize("result_kind", ["web_search_tool_result", "tool_result"])
 def test_server_calls_are_external(kind: str, result_kind: str) -> None:
     """Their input comes in the same deltas, and they are never an outcome."""

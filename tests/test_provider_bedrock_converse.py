@@ -282,6 +282,14 @@ def test_calls_that_bedrock_runs_are_external() -> None:
     assert (external.name, external.state) == ("nova_code_interpreter", ExternalState.DONE)
 
 
+def test_a_kind_of_call_that_is_new_is_not_the_clients() -> None:
+    """Only one without a type, or of type `tool_use`, is."""
+    new = [begin(0, "srv_1", "ask", type="mcp_tool_use"), piece(0, "{}"), end(0)]
+    settler = settle(START, *new, *call(1, type="tool_use"), *stop())
+    assert kinds(settler) == ["dispatchable"]
+    assert [one.name for one in settler.external_calls] == ["ask"]
+
+
 @pytest.mark.parametrize(
     ("events", "state"),
     [

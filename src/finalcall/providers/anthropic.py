@@ -57,8 +57,9 @@ STOP_REASONS: Final[Mapping[str, Verdict]] = {
 }
 """Every value of the SDK's `StopReason` and `BetaStopReason`."""
 
-SERVER_CALLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
-"""Block types of calls that the provider runs. Their input arrives in the same deltas."""
+SERVER_CALL: Final = "_tool_use"
+"""How the block types end of calls that the provider runs: `server_tool_use`, `mcp_tool_use`, and
+those to come. Their input arrives in the same deltas; `tool_use` alone is the client's."""
 
 _EVENT_TYPES: Final = frozenset(
     {
@@ -211,7 +212,7 @@ class AnthropicNormaliser(Normaliser):
         block = _Block(kind, to_plain(content) if content is not None else {})
         self._blocks.append(block)
         self._by_index[index] = block
-        if kind in SERVER_CALLS:
+        if kind.endswith(SERVER_CALL):
             name = read_text(content, "name") or kind
             return [self.external(read_text(content, "id"), name, native)]
         answered = read_text(content, "tool_use_id")
@@ -298,7 +299,7 @@ class AnthropicNormaliser(Normaliser):
 
     def _stray_input(self, native: Any, block: _Block | None, text: str) -> list[Event]:
         """Input for a server call, or where no call is that it could be of."""
-        if block is not None and block.kind in SERVER_CALLS and not block.closed:
+        if block is not None and block.kind.endswith(SERVER_CALL) and not block.closed:
             block.pieces.append(text)
             return only_native(native)
         index = read_index(native, "index")
@@ -421,7 +422,7 @@ def _echo(block: _Block) -> list[dict[str, Any]]:
         if not signature:
             return []
         return [{"type": "thinking", "thinking": thinking, "signature": signature}]
-    if block.kind in SERVER_CALLS:
+    if block.kind.endswith(SERVER_CALL):
         if not text:
             return [block.start]
         try:
@@ -458,7 +459,7 @@ def _without_orphans(content: list[dict[str, Any]], *, keep_open: bool) -> list[
     return [
         item
         for item in content
-        if item["type"] not in SERVER_CALLS or read_text(item, "id") in answered
+        if not item["type"].endswith(SERVER_CALL) or read_text(item, "id") in answered
     ]
 
 

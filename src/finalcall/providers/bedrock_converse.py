@@ -51,8 +51,9 @@ STOP_REASONS: Final[Mapping[str, Verdict]] = {
 }
 """Every value of the service model's `StopReason`."""
 
-SERVER_CALL: Final = "server_tool_use"
-"""The `type` of a `toolUse` that Bedrock runs itself; a client call has none, or `tool_use`."""
+SERVER_CALL: Final = "_tool_use"
+"""How the `type` ends of a `toolUse` that Bedrock runs itself: `server_tool_use`, and those to
+come. A client call has none, or `tool_use`."""
 
 _EVENTS: Final = frozenset(
     {
@@ -168,9 +169,10 @@ class BedrockConverseNormaliser(Normaliser):
         start = read(payload, "start")
         call = read(start, "toolUse")
         if call is not None:
-            if read_text(call, "type") == SERVER_CALL:
+            kind = read_text(call, "type")
+            if kind.endswith(SERVER_CALL):
                 self._open(index, _Block("server_call", to_plain(call)))
-                name = read_text(call, "name") or SERVER_CALL
+                name = read_text(call, "name") or kind
                 return [self.external(read_text(call, "toolUseId"), name, native)]
             return self._begin_call(index, call, native)
         result = read(start, "toolResult")
@@ -353,7 +355,11 @@ def _echo(block: _Block, server_results: dict[str, _Block]) -> list[dict[str, An
     result = server_results.pop(call_id, None) if block.kind == "server_call" else None
     if result is None or not call_id or not name:
         return []
-    use: dict[str, Any] = {"toolUseId": call_id, "name": name, "type": SERVER_CALL}
+    use: dict[str, Any] = {
+        "toolUseId": call_id,
+        "name": name,
+        "type": read_text(block.start, "type"),
+    }
     answer = {"toolUseId": call_id, "content": [one for one in result.results if is_mapping(one)]}
     kept = {field: read_text(result.start, field) for field in ("type", "status")}
     return [
