@@ -148,7 +148,8 @@ FAILING: dict[str, tuple[Sequence[Any], list[str]]] = {
     "no end of the call": ([opened(), arguments(TEXT), completed()], ["abandoned"]),
     "cut": ([*call(), *call(1, "fc_2")[:-2], completed("incomplete")], ["truncated"] * 2),
     "out of budget": ([*call(), completed("budget_exceeded")], ["truncated"]),
-    "cancelled": ([*call(), completed("cancelled")], ["truncated"]),
+    "cancelled": ([*call(), completed("cancelled")], ["abandoned"]),
+    "cancelled on the way": ([*call(), status("cancelled")], ["abandoned"]),
     "an unknown status": ([*call(), completed("next_year")], ["truncated"]),
     "still going on at its end": ([*call(), completed("in_progress")], ["truncated"]),
     "paused": ([*call(), completed("requires_continuation")], ["truncated"]),
@@ -374,7 +375,10 @@ def test_only_two_statuses_let_calls_run(word: str) -> None:
     complete = STOP_REASONS[word] is Verdict.COMPLETE
     assert complete == (word in ("completed", "requires_action"))
     assert (kinds(settler) == ["dispatchable"]) == complete
-    if word != "failed":
+    assert settler.ending is not None
+    broken_off = {"failed": Cause.PROVIDER_ERROR, "cancelled": Cause.CANCELLED}
+    assert settler.ending.cause == broken_off.get(word)
+    if word not in broken_off:
         assert settler.stop_reason is not None
         assert settler.stop_reason.raw == word
 

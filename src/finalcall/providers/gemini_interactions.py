@@ -51,7 +51,13 @@ STOP_REASONS: Final[Mapping[str, Verdict]] = {
     "queued": Verdict.UNKNOWN,
     "idle": Verdict.UNKNOWN,
 }
-"""Every status of the SDK's SSE types. `failed` is reported as a fault, not as a reason."""
+"""Every status of the SDK's SSE types; those in `_FAULTS` are faults and no reasons."""
+
+_FAULTS: Final[Mapping[str, Cause]] = {
+    "failed": Cause.PROVIDER_ERROR,
+    "cancelled": Cause.CANCELLED,
+}
+"""Statuses of interactions that broke off, with what cut them."""
 
 _GOING_ON: Final = frozenset({"in_progress", "queued", "idle"})
 """Statuses that are no end, unless the closing event carries them."""
@@ -164,10 +170,10 @@ class GeminiInteractionsNormaliser(Normaliser):
             # The SDK may go on in the same stream: only what comes next tells.
             self._pausing = True
             return []
-        if status == "failed":
+        if status in _FAULTS:
             code = status if error is None else error_code(error)
             self.ended: bool = True
-            return [StreamFault(Cause.PROVIDER_ERROR, code, native=native)]
+            return [StreamFault(_FAULTS[status], code, native=native)]
         self._status = status
         return [self.stopped(status, native)]
 
