@@ -411,6 +411,23 @@ def test_a_replay_without_ids() -> None:
     assert [one[2] for one in words(settle(*natives, *other))] == ["unparseable"]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", [("a", "f", "abandoned"), ("b", "g", "abandoned")]),
+        ("{}", [("a", "f", "dispatchable"), ("b", "g", "dispatchable")]),
+    ],
+)
+def test_a_head_that_comes_after_text_at_its_index(text: str, expected: list[Any]) -> None:
+    """The text went to the call before, which had none: it may be the other's, if that gets none.
+
+    Some services give a call's head and its text different indexes, so it is not refused at once.
+    """
+    head, early = entry("", "f", "a"), entry('{"q":"x"}', index=1)
+    settler = settle(*message(head, early, entry(text, "g", "b", 1)))
+    assert [one[:3] for one in words(settler)] == expected
+
+
 def test_late_pieces_are_noted() -> None:
     """They belong to the text, and somebody should know."""
     settler = settle(*message(entry('{"x":1', "f", "a"))[:-1], calls(entry("}")), DONE)
@@ -456,6 +473,11 @@ SPLICED = {
         native
         for pair in zip(generation("A", "a"), generation("B", "b"), strict=True)
         for native in pair
+    ],
+    "in turns, and the first one's text after the second one's reason": [
+        calls(entry("", "f", "a"), chunk_id="A"),
+        *generation("B", "b"),
+        calls(entry('{"q":"x"}'), chunk_id="A"),
     ],
 }
 

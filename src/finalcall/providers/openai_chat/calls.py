@@ -30,7 +30,8 @@ _ECHOED_FIELDS: Final = ("extra_content", "provider_specific_fields")
 _SERVER_IDS: Final = ("srvtoolu_", "mcptoolu_")
 """How the ids of calls begin that Anthropic runs itself; gateways show them as calls."""
 
-_NO_ID: Final = frozenset({"", "null", "None"})
+NO_ID: Final = frozenset({"", "null", "None"})
+"""What stands for the id of a call that has none."""
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -59,6 +60,7 @@ class ChoiceCalls:
         self._open: list[KeyedCall] = []
         self._empty: dict[str, KeyedCall] = {}
         self._repetitions: list[KeyedCall] = []
+        self._displaced: list[tuple[KeyedCall, KeyedCall]] = []
         self._spliced = False
         self._last_index: int | None = None
         self._listed = False
@@ -78,6 +80,19 @@ class ChoiceCalls:
         if self._keys.at(index) is not call or not self.generations.settled:
             return None
         return Place(choice, index, self.generations.current), call
+
+    def see_chunk(self, chunk_id: str, *, says: bool) -> None:
+        """Take the id of the next chunk, which may show that two generations take turns.
+
+        Before a stop reason nothing is said of that: there may be no call to be told apart.
+
+        Args:
+            chunk_id: The id.
+            says: The chunk says something.
+        """
+        self.generations.see(chunk_id, says=says)
+        if self.generations.mixed and any(call.stopped for call in self._keys.calls):
+            self.note_splice()
 
     def read_entry(self, entry: Mapping[str, Any], place: int | None = None) -> None:
         """Take one entry of `delta.tool_calls`.
@@ -106,7 +121,10 @@ class ChoiceCalls:
         if call is None:
             if not (call_id or name or text):
                 return
+            before = None if index is None else self._keys.at(index)
             call = self._announce(kind, index, call_id, name)
+            if before is not None and before.index != index and name:
+                self._displaced.append((before, call))
             if renamed is not None and name:
                 # Pieces that came with the id alone may have been this call's.
                 self._withdraw(renamed)
@@ -191,7 +209,7 @@ class ChoiceCalls:
         self._withdraw_heads()
         foreign = any(call.generation != self.generations.number for call in self._open)
         if self._open and (self.generations.mixed or (foreign and self.generations.lasting)):
-            self._note_splice()
+            self.note_splice()
         self._complete(())
 
     def run_out(self) -> None:
@@ -203,6 +221,12 @@ class ChoiceCalls:
         self._complete(set(self._empty))
 
     def _complete(self, unproved: Container[str]) -> None:
+        for taker, owner in self._displaced:
+            if owner.identity.key in self._empty:
+                # Text came under its index before it did, and went to a call of another index.
+                self._withdraw(taker)
+                self._withdraw(owner)
+        self._displaced.clear()
         self._empty.clear()
         repetitions, self._repetitions = self._repetitions, []
         for call in repetitions:
@@ -267,7 +291,7 @@ class ChoiceCalls:
         self._open.append(call)
         self._empty[call.identity.key] = call
         if self._keys.calls[0].generation != call.generation:
-            self._note_splice()
+            self.note_splice()
         self._sink.events.append(call.open_call.announced(self._sink.carried()))
 
     def _learn(self, call: KeyedCall, call_id: str, name: str) -> None:
@@ -342,7 +366,8 @@ class ChoiceCalls:
         self._open.append(call)
         self._sink.events.append(call.open_call.announced(self._sink.carried()))
 
-    def _note_splice(self) -> None:
+    def note_splice(self) -> None:
+        """The stream is of two generations: none of its calls is proved whole."""
         if not self._spliced:
             self._spliced = True
             self._owner.anomaly("spliced_stream")
@@ -362,7 +387,7 @@ def _parts_of(entry: Mapping[str, Any]) -> tuple[CallKind, str, str, Any]:
     """An entry's kind, id and name, `""` where it has none, and its piece of arguments or input."""
     kind, body, argument = _body_of(entry)
     call_id, name = entry.get("id") or body.get("id"), body.get("name")
-    if not isinstance(call_id, str) or call_id in _NO_ID:
+    if not isinstance(call_id, str) or call_id in NO_ID:
         call_id = ""
     if not isinstance(name, str) or name.isspace():
         name = ""

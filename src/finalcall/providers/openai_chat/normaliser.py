@@ -205,7 +205,7 @@ class ChatNormaliser(Normaliser):
             choice.streamed = True
         if isinstance(chunk_id, str):
             says = bool(fields.get("finish_reason")) or self._says_anything(fields_of(delta))
-            choice.calls.generations.see(chunk_id, says=says)
+            choice.calls.see_chunk(chunk_id, says=says)
         if delta is not None:
             self._read_delta(choice, fields_of(delta))
         if results := fields.get("content_filter_results"):
