@@ -343,6 +343,44 @@ LAST_CALLS: dict[str, tuple[list[Any], Any]] = {
 }
 
 
+def test_a_last_chunk_may_state_a_call_again_without_an_id() -> None:
+    """The same name and text are the same call, where nobody gave it an id."""
+    last = chunk(whole(None), chunk_position="last", response_metadata={"finish_reason": "STOP"})
+    settler = settle(chunk(head("")), chunk(piece(ARGUMENTS)), last)
+    assert outcomes(settler) == [(None, *GOOD[1:])]
+
+
+@pytest.mark.parametrize("prefix", ["lc_run--", "run-"])
+def test_chunks_of_two_runs_in_one_stream(prefix: str) -> None:
+    """Two messages of models, as graphs merge them: no call of either is trusted."""
+    first, second = (
+        [
+            chunk(head(call_id), id=prefix + call_id),
+            chunk(piece(ARGUMENTS), id=prefix + call_id),
+            {**stop(), "id": prefix + call_id},
+        ]
+        for call_id in ("a", "b")
+    )
+    for events in (
+        [*first, *second],
+        [one for pair in zip(first, second, strict=True) for one in pair],
+    ):
+        settler = settle(*events)
+        assert {one[2] for one in outcomes(settler)} == {"abandoned"}
+        assert "spliced_stream" in [anomaly.name for anomaly in settler.anomalies]
+
+
+def test_ids_of_other_kinds_are_no_second_run() -> None:
+    """Integrations name a message, a response and its items in turns."""
+    natives = [chunk(head()), chunk(piece(ARGUMENTS)), stop()]
+    ids = ["resp_1", "lc_run--1", "msg_1"]
+    settler = settle(
+        *[{**native, "id": one} for native, one in zip(natives, ids, strict=True)],
+        chunk(chunk_position="last", id="lc_run--2"),
+    )
+    assert outcomes(settler) == [GOOD]
+
+
 @pytest.mark.parametrize("name", LAST_CALLS)
 def test_the_last_chunk_may_bring_another_call_of_the_same_tool(name: str) -> None:
     """A call that came whole under an id of its own is not the one that comes last."""

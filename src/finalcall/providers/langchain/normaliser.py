@@ -46,7 +46,7 @@ from finalcall.providers.langchain.blocks import (
 )
 from finalcall.providers.langchain.history import content_of, messages
 from finalcall.providers.native import read, read_count, read_index, read_list, read_text
-from finalcall.providers.openai_chat.calls import ChoiceCalls
+from finalcall.providers.openai_chat.calls import NO_ID, ChoiceCalls
 from finalcall.providers.openai_chat.keying import KeyedCall
 from finalcall.providers.openai_chat.sink import Sink
 from finalcall.providers.values import text_of
@@ -55,6 +55,9 @@ from finalcall.stop_reasons import StopReason, Verdict
 _RESPONSES: Final = openai_responses.PROVIDER.normaliser.stop_reasons
 _CHAT: Final = openai_chat.PROVIDER.normaliser.stop_reasons
 _GEMINI: Final = gemini.PROVIDER.normaliser.stop_reasons
+
+_RUN_IDS: Final = ("lc_run-", "run-")
+"""How the ids begin that LangChain makes of a run's."""
 
 VOCABULARIES: Final[Mapping[str, Mapping[str, Verdict]]] = {
     "finish_reason": {**_CHAT, **_GEMINI, **cohere.STOP_REASONS},
@@ -107,6 +110,7 @@ class LangChainNormaliser(Normaliser):
         super().__init__(context)
         self._sink = Sink()
         self._calls = ChoiceCalls(self, self._sink, 0)
+        self._run_id = ""
         self._numbers: dict[str, int] = {}
         self._ids_are_minted = False  # each piece has one of its own
         self._server_places: set[int | None] = set()
@@ -129,6 +133,8 @@ class LangChainNormaliser(Normaliser):
             self._kwargs.append(kwargs)
             self._say_reasoning(read_text(kwargs, "reasoning_content"))
         entries = read_list(chunk, "tool_call_chunks")
+        if content or entries:
+            self._see_run(read_text(chunk, "id"))
         if not entries or not self._restate(entries, read(chunk, "chunk_position")):
             for entry in entries:
                 self._read_call(entry, custom_inputs)
@@ -149,6 +155,17 @@ class LangChainNormaliser(Normaliser):
         self._sink.begin(None)
         self._calls.run_out()
         return self._sink.events
+
+    def _see_run(self, chunk_id: str) -> None:
+        """See whether it is still the same run of a model.
+
+        LangChain names the run in every chunk that the integration gives no id of its own.
+        """
+        if not chunk_id.startswith(_RUN_IDS) or chunk_id == self._run_id:
+            return
+        if self._run_id:
+            self._calls.note_splice()
+        self._run_id = chunk_id
 
     # Content
 
@@ -227,7 +244,7 @@ class LangChainNormaliser(Normaliser):
         if not name and self._is_stray(call_id, place):
             return
         self._places |= {place}
-        if not name and call_id not in ("", "null"):
+        if not name and call_id not in NO_ID:
             heads = [call.identity.call_id for call in self._calls.announced]
             self._ids_are_minted = self._ids_are_minted or call_id not in heads
         in_block = self._pieces.pop(place, "")
@@ -309,8 +326,10 @@ class LangChainNormaliser(Normaliser):
             return False
         if call.index is None or self._place(entry) is not None:
             return False
-        same_id = read_text(entry, "id") == call.identity.call_id
-        return same_id or self._ids_are_minted or not call.text.closed
+        call_id = read_text(entry, "id")
+        if call_id in NO_ID and text_of(read(entry, "args")) == call.text.whole:
+            return True
+        return call_id == call.identity.call_id or self._ids_are_minted or not call.text.closed
 
     # The end
 
