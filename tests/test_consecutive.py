@@ -150,7 +150,7 @@ def opened(*natives: dict[str, Any], **options: Any) -> Settler:
 
 
 ODD = {
-    "another index": piece('": 1}', 1),
+    "another index": piece('{"n": 1}', 1),
     "a ping": {"type": "ping"},
     "no text": piece(""),
     "text of another type": {"type": "content_block_delta", "index": 0, "delta": {}} | {"delta": 1},

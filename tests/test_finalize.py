@@ -212,6 +212,33 @@ def test_rule_3_free_text_is_an_argument_whatever_it_is() -> None:
     assert isinstance(first, Dispatchable)
 
 
+@pytest.mark.parametrize(
+    ("stray", "call_id", "whole", "reason"),
+    [
+        ('": "x", "', None, False, "abandoned"),
+        ('": "x", "', None, True, None),
+        ('": "x", "', "id-b", False, None),
+        ('{"title": "y"}', None, False, None),
+    ],
+)
+def test_rule_3_a_call_beside_a_piece_of_no_call_is_abandoned(
+    stray: str, call_id: str | None, whole: bool, reason: str | None
+) -> None:
+    """It may lack the piece, although what is left parses: unless its end stated it whole.
+
+    A whole document is no piece of another, and text under an id of its own is nobody else's.
+    """
+    accumulator = Accumulator()
+    made = call(accumulator, key="a", ended=False)
+    accumulator.feed(CallCompleted(made, whole))
+    other = Call(CallIdentity("b", call_id, None))
+    for event in (CallAnnounced(other, ""), ArgumentsDelta(other, stray), CallCompleted(other)):
+        accumulator.feed(event)
+    first, second = finalize(accumulator, GOOD, tools=TOOLS)
+    assert getattr(first, "reason", None) == reason
+    assert isinstance(second, Failed)
+
+
 def test_rule_3_an_empty_call_beside_text_of_no_call_is_not_trusted_either() -> None:
     """Neither opt-in lets it run."""
     accumulator = Accumulator()

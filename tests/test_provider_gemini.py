@@ -185,6 +185,33 @@ FAILING: dict[str, tuple[Sequence[Any], list[str]]] = {
         [chunk(opened()), chunk(opened("b")), chunk(CLOSE), STOP],
         ["abandoned", "dispatchable"],
     ),
+    "a first piece before its call": (
+        [
+            chunk(piece(string("$.port", "Br", goes_on=True))),
+            chunk(opened()),
+            chunk(piece(string("$.port", "est"))),
+            chunk(CLOSE),
+            STOP,
+        ],
+        ["abandoned", "abandoned"],
+    ),
+    "a piece after its call's end": (
+        [chunk(opened()), chunk(CLOSE), chunk(piece(string("$.port", "Brest"))), STOP],
+        ["abandoned", "abandoned"],
+    ),
+    "a piece after its call's end, and an end": (
+        [
+            chunk(opened()),
+            chunk(CLOSE),
+            chunk(piece(string("$.port", "Brest"), goes_on=False)),
+            STOP,
+        ],
+        ["abandoned", "unparseable"],
+    ),
+    "a piece of no call beside a whole one": (
+        [chunk(call()), chunk(piece(string("$.port", "Brest"))), STOP],
+        ["dispatchable", "abandoned"],
+    ),
     "a string that was to go on": (
         [chunk(opened()), chunk(piece(string("$.port", "Br", goes_on=True))), chunk(CLOSE), STOP],
         ["unparseable"],

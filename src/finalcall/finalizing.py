@@ -44,6 +44,8 @@ def finalize(
     2. No stop reason was seen: abandoned, closed or not.
     3. The stop reason is COMPLETE but the call never got its own end: abandoned. So is a call
        without arguments where another, that nothing named, holds some: they may be its own.
+       Where those are no document by themselves and have no id, they may be a piece of any call
+       but those whose end stated the text as a whole.
     4. The text is not one strict JSON document: unparseable. Blank text is the input given with
        the announcement, else `{}`; a custom tool's free text is `{"input": text}`.
     5. Unknown tool, arguments that are no object, schema violation: `SchemaError`.
@@ -63,7 +65,8 @@ def finalize(
         One outcome a call, in order of announcement.
     """
     buffers = acc.announced
-    strayed = any(not buffer.name and not buffer.empty for buffer in buffers)
+    strays = [buffer for buffer in buffers if not buffer.name and not buffer.empty]
+    torn = any(buffer.call_id is None and _is_torn(buffer) for buffer in strays)
     outcomes: list[Outcome] = []
     for position, buffer in enumerate(buffers):
         given, why = _claim(
@@ -73,13 +76,22 @@ def finalize(
             trusted=truncation == "last" and position < len(buffers) - 1 and acc.fault is None,
             unconfirmed=unconfirmed == "dispatch" and acc.fault is None,
         )
-        if given is None and strayed and buffer.empty:
+        if given is None and strays and (buffer.empty or (torn and not buffer.fixed)):
             given, why = Input.UNPROVED, Cause.MALFORMED
         if given is None:
             outcomes.append(_judge(buffer, tools))
         else:
             outcomes.append(_failed(buffer, given, why))
     return outcomes
+
+
+def _is_torn(buffer: Buffer) -> bool:
+    """Whether a text is no document by itself, as a piece is that came off one."""
+    try:
+        parse_strict(buffer.arguments)
+    except NotStrictJSON:
+        return True
+    return False
 
 
 def _claim(

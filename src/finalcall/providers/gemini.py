@@ -329,7 +329,7 @@ class GeminiNormaliser(Normaliser):
         else:
             open_call.identity.size = len(text)
             self._events.append(ArgumentsDelta(open_call.call, text))
-        self._events.append(CallCompleted(open_call.call))
+        self._events.append(CallCompleted(open_call.call, whole=text != NO_ARGUMENTS))
 
     def _begin(
         self,
@@ -389,7 +389,7 @@ class GeminiNormaliser(Normaliser):
         if closing.restated:
             open_call.identity.size = len(closing.text)
             self._events.append(ArgumentsRestated(open_call.call, closing.text))
-        elif closing.text:
+        elif closing.text not in ("", NO_ARGUMENTS):
             self._events.append(open_call.delta(closing.text, None))
         self._events.append(CallCompleted(open_call.call, native=self._take_native()))
 
