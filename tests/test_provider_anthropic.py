@@ -221,6 +221,37 @@ def test_a_repeated_message_start_is_no_second_message() -> None:
     assert Anomaly("message_restarted") in settler.anomalies
 
 
+@pytest.mark.parametrize("index", [0, 3, None])
+def test_a_message_that_is_told_again_tells_the_same_calls(index: int | None) -> None:
+    """Whatever the indexes of its blocks are now; another text proves neither."""
+    once = [*call(0), stopped()[0]]
+    for arguments, outcome in (('{"title": "x"}', "dispatchable"), ('{"a": 1}', "unparseable")):
+        again = [
+            {**event, "index": index} if "index" in event else event
+            for event in call(0, arguments=arguments)
+        ]
+        settler = settle(message_start(), *once, message_start(), *again, *stopped())
+        assert [one[2] for one in words(settler)] == [outcome]
+
+
+def test_a_message_that_is_told_again_may_hold_more() -> None:
+    """A call without an id, or with an id of its own, is none of those before."""
+    first, new = call(0), call(1, "toolu_2")
+    settler = settle(
+        message_start(), *first, message_start(), *first, *new, *call(2, ""), *stopped()
+    )
+    assert [one[0] for one in words(settler)] == ["toolu_1", "toolu_2", None]
+
+
+def test_a_message_start_that_comes_late() -> None:
+    """What came before it is of the same message, and may come again."""
+    first, *rest = call(0)
+    settler = settle(first, message_start(), *rest, *stopped())
+    assert [one[2] for one in words(settler)] == ["dispatchable"]
+    settler = settle(*call(0), stopped()[0], message_start(), *call(0), *stopped())
+    assert [one[2] for one in words(settler)] == ["dispatchable"]
+
+
 def test_a_fragment_for_a_call_that_nobody_announced() -> None:
     """It is announced without a name and fails; its siblings are unharmed."""
     settler = settle(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, final
 
 from finalcall.events import (
+    Anomaly,
     CallCompleted,
     CallWithdrawn,
     Event,
@@ -176,9 +177,9 @@ class AnthropicNormaliser(Normaliser):
                 return only_native(native)
             self.anomaly("spliced_stream")
             events.append(StreamFault(Cause.MALFORMED, "spliced_stream", ends=False))
+            self._by_index = {}
         self._started = True
         self._message_id = message_id
-        self._by_index = {}
         self._read_usage(message)
         for index, content in enumerate(read_list(message, "content")):
             events += self._begin(index, content, None)
@@ -239,6 +240,7 @@ class AnthropicNormaliser(Normaliser):
         given = given_text(read(content, "input"))
         call_id, name = read_text(content, "id"), read_text(content, "name")
         start: dict[str, Any] = to_plain(content)
+        known = self._told_again(call_id, name) or known
         if known is not None and known.open_call is not None:
             identity = known.open_call.identity
             if identity.name is None:
@@ -249,6 +251,7 @@ class AnthropicNormaliser(Normaliser):
                 return only_native(native)
             if self.replays(identity, call_id, name, closed=known.closed):
                 self.anomaly("call_replayed", identity.key)
+                self._by_index[index] = known
                 return [known.open_call.announced(native, given)]
         identity = self.identify(
             call_id, name, namespace=read_text(content, "toolset_name") or None
@@ -262,6 +265,16 @@ class AnthropicNormaliser(Normaliser):
         else:
             self.anomaly("no_name", identity.key)
         return [block.open_call.announced(native, given)]
+
+    def _told_again(self, call_id: str, name: str) -> _Block | None:
+        """The call of an id, where the whole message is told again: its index may be another."""
+        if not call_id or Anomaly("message_restarted") not in self._noted:
+            return None
+        for block in self._blocks:
+            call = block.open_call
+            if call is not None and (call.identity.call_id, call.identity.name) == (call_id, name):
+                return block
+        return None
 
     def _delta(self, native: Any) -> list[Event]:
         delta = read(native, "delta")
