@@ -428,6 +428,17 @@ def test_a_head_that_comes_after_text_at_its_index(text: str, expected: list[Any
     assert [one[:3] for one in words(settler)] == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("f", [("a", "f", {"q": "x"})]), ("g", [("a", "f", {}), (None, "g", {"q": "x"})])],
+)
+def test_a_head_without_an_index(name: str, expected: list[Any]) -> None:
+    """The pieces that have one, and the name again, are its own; those of another name are not."""
+    pieces = entry('{"q":', name), entry('"x"}', name)
+    settler = settle(*message(entry("", "f", "a", None), *pieces))
+    assert [(one[0], one[1], one[3]) for one in words(settler)] == expected
+
+
 def test_late_pieces_are_noted() -> None:
     """They belong to the text, and somebody should know."""
     settler = settle(*message(entry('{"x":1', "f", "a"))[:-1], calls(entry("}")), DONE)

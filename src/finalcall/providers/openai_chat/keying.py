@@ -277,7 +277,11 @@ class CallKeys:
     def _by_name(self, index: int | None, name: str, text: str) -> KeyedCall | None:
         target = self.at(index)
         if target is None:
-            return None
+            latest = self.latest
+            if latest is None or latest.index is not None or latest.text.size:
+                return None
+            # The head of the call came without an index.
+            return latest if latest.identity.name == name and not latest.over else None
         known = target.identity.name
         blank = not text.strip()
         if known is None:
