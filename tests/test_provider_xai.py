@@ -407,3 +407,12 @@ def test_whatever_a_service_sends_nothing_is_lost(case: Case, data: st.DataObjec
     settler = settle(*mutated(case.recording.to_dicts(), data))
     assert settler.stats.announced == len(settler.outcomes)
     assert isinstance(settler.history(results(settler)), list)
+
+
+@pytest.mark.parametrize("last", ["REASON_STOP", None])
+def test_a_step_of_xais_own_ends_no_reply(last: str | None) -> None:
+    """Its reason promises the caller nothing, and the reply is judged by the last one."""
+    step = [*SEARCHED, chunk(reason="REASON_TOOL_CALLS")]
+    settler = settle(*step, chunk(reason=last, index=2, content="At noon."))
+    assert (settler.stop_reason and settler.stop_reason.raw) == last
+    assert not settler.anomalies

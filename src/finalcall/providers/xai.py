@@ -187,7 +187,8 @@ class XaiNormaliser(Normaliser):
         for call in _items(delta, "tool_calls"):
             events += self._call(kept, call, choice, None if events else native)
         reason = _reason_of(output)
-        if reason:
+        own_step = reason in self.promises_calls and kept.server_calls and not self._by_id
+        if reason and not own_step:  # After a step of xAI's own tools the reply goes on.
             stop = self.stopped(reason, None if events else native, choice)
             self._verdicts.add(stop.stop_reason.verdict)
             events.append(stop)
