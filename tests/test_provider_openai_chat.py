@@ -64,6 +64,12 @@ def test_only_complete_stop_reasons_run_calls(word: str) -> None:
     assert settler.stop_reason.raw == word
 
 
+def test_a_filter_of_a_router_that_writes_a_hyphen() -> None:
+    """Vercel's gateway writes the SDK's words, not OpenAI's."""
+    settler = settle(*message(entry("{}", "f", "a"), finish="content-filter"))
+    assert settler.outcomes[0].cause is Cause.SAFETY  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("word", ["", None, "null", 1, ["stop"]])
 def test_a_word_that_is_no_reason(word: Any) -> None:
     """Nothing that is no word, and no word for "not yet", ends a message."""
