@@ -230,6 +230,10 @@ class ChatNormaliser(Normaliser):
         if function := delta.get("function_call"):
             # After the calls, which it may mirror.
             choice.calls.read_function_call(function)
+        if delta.get("type") == "tool_use":
+            # Snowflake puts a call's fields into the delta itself.
+            function = {"name": delta.get("name"), "arguments": delta.get("input")}
+            choice.calls.read_entry({"id": delta.get("tool_use_id"), "function": function})
 
     def _read_tool_calls(self, choice: Choice, entries: Any) -> None:
         found = entries_of(entries)
