@@ -58,6 +58,7 @@ SSE: dict[str, tuple[bytes, list[Any]]] = {
     "empty data": (b'data: \n\ndata\n\nevent: ping\ndata: \n\ndata: {"a":1}\n\n', [{"a": 1}]),
     "a comment passed on as data": (b'data: : PROCESSING\n\ndata: {"a":1}\n\n', [{"a": 1}]),
     "an empty string": (b'data: ""\n\ndata: {"a":1}\n\n', [{"a": 1}]),
+    "null": (b'data: null\n\ndata: {"a":1}\n\n', [{"a": 1}]),
     "a keep-alive in words": (
         b'event: ping\ndata: 12:01\n\nevent: heartbeat\ndata: 1\n\ndata: {"a":1}\n\n',
         [{"a": 1}],
@@ -70,7 +71,7 @@ SSE: dict[str, tuple[bytes, list[Any]]] = {
     "not JSON": (b'data: oops\n\ndata: {"a":1}\n\n', [NOT_JSON, {"a": 1}]),
     "text behind the object": (b'data: {"a":1} x\n\n', [NOT_JSON]),
     "two objects": (b'data: {"a":1}\ndata: {"a":2}\n\n', [NOT_JSON]),
-    "no object": (b"data: 1\n\ndata: null\n\ndata: [{}]\n\n", [NO_OBJECT] * 3),
+    "no object": (b"data: 1\n\ndata: [{}]\n\n", [NO_OBJECT] * 2),
     "not UTF-8": (b'data: {"a":"\xff"}\n\n', [Undecodable("server-sent event: not UTF-8")]),
     "bytes in UTF-8": ('data: {"a":"é😀"}\n\n'.encode(), [{"a": "é😀"}]),
     "NaN is the normaliser's to judge": (b'data: {"a":-Infinity}\n\n', [{"a": float("-inf")}]),

@@ -98,7 +98,7 @@ def is_keep_alive(name: str | None, data: bytes) -> bool:
     if name == "error":
         return False
     data = data.strip()
-    if data in (b"", b'""') or data.startswith(b":"):
+    if data in (b"", b'""', b"null") or data.startswith(b":"):
         return True
     return name in _KEEP_ALIVE_NAMES and not data.startswith(b"{")
 
