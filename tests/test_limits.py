@@ -168,6 +168,23 @@ def test_whatever_grows_ends_the_message(what: str) -> None:
     assert settler.stats.events < 50
 
 
+def _event_of_bytes(size: int) -> bytes:
+    event = b'{"type": "message_start", "message": {"id": "%s"}}'
+    return event % (b"x" * (size - len(event) + len("%s")))
+
+
+@pytest.mark.parametrize(
+    ("limit", "cause"), [(1_000, None), (999, Cause.LIMIT)], ids=["at", "past"]
+)
+def test_an_event_of_bytes_is_as_long_as_its_limit(limit: int, cause: Cause | None) -> None:
+    """A longer one ends the message, and says which limit it was."""
+    settler = Settler(tools=None, limits=Limits(event=limit))
+    settler.feed(_event_of_bytes(1_000))
+    ending = settler.ending
+    assert (ending and ending.cause) is cause
+    assert (ending and ending.code) == (cause and "event_limit")
+
+
 def test_what_services_repeat_of_a_request_leaves_room_for_the_text() -> None:
     """Instructions and tools that a response begins and ends with are no text of the message."""
     response: dict[str, Any] = {"id": "resp_1", "instructions": PIECE * 10, "tools": []}

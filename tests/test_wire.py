@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from finalcall.outcomes import Cause
 from finalcall.testing.recordings import encode_aws_frame
 from finalcall.wire.decoder import Decoder
 from finalcall.wire.natives import MAX_ENVELOPE_DEPTH
@@ -245,6 +246,7 @@ def test_a_frame_over_the_limit_is_a_value_and_reading_goes_on() -> None:
         assert (first, last) == (ok, ok)
         assert isinstance(refused, Undecodable)
         assert refused.what.startswith(name)
+        assert refused.cause is Cause.LIMIT
 
 
 def test_nothing_that_is_refused_is_quoted() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from finalcall.outcomes import Cause
 from finalcall.wire.sse import ServerSentEvent, SSESplitter, parse_event
 from finalcall.wire.undecodable import Undecodable
 from tests.cutting import cuts
@@ -173,7 +174,7 @@ def test_an_endless_event_is_reported_before_it_ends_and_is_not_kept() -> None:
     """Refusal comes as soon as the limit is passed, says the limit, and repeats nothing."""
     splitter = SSESplitter(max_event_bytes=100)
     reports = [report for _ in range(1000) for report in splitter.feed(b"secret ")]
-    assert reports == [Undecodable("server-sent event: longer than 100 bytes")]
+    assert reports == [Undecodable("server-sent event: longer than 100 bytes", Cause.LIMIT)]
 
 
 def oracle(data: bytes) -> list[Event]:

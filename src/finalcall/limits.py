@@ -10,6 +10,13 @@ from finalcall.narrow import described
 MAX_DEPTH: Final = 200
 """Nesting of arguments. It is the strict parser's own fixed limit."""
 
+MAX_EVENT_BYTES: Final = 32 * 1024 * 1024
+"""Largest event that is buffered.
+
+The largest events of real services repeat a whole response with its images, some megabytes; a
+peer that never ends an event must not be able to fill the memory.
+"""
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +24,8 @@ class Limits:
     """Bounds on one message.
 
     A call over `arguments` keeps its siblings unharmed and settles as `Failed("unparseable")` if
-    nothing worse ended it; passing `calls`, `message` or `other` ends the turn, all calls
-    abandoned. Either way the cause is `LIMIT`.
+    nothing worse ended it; passing `calls`, `message`, `other` or `event` ends the turn, all
+    calls abandoned. Either way the cause is `LIMIT`.
 
     Attributes:
         arguments: Characters of argument text a call. The largest arguments in recordings of
@@ -30,6 +37,7 @@ class Limits:
             signatures, citations, images, what the provider's own tools are given and give back.
             Some of that is kept for the history; all of it counts. Services repeat a request's
             instructions and tools in a response, so be generous.
+        event: Bytes of one event on the wire, where the turn is given bytes.
 
     Raises:
         TypeError: A bound is no whole number.
@@ -40,6 +48,7 @@ class Limits:
     calls: int = 4_096
     message: int = 64 * 1024 * 1024
     other: int = 64 * 1024 * 1024
+    event: int = MAX_EVENT_BYTES
 
     def __post_init__(self) -> None:
         for field in fields(self):

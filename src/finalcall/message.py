@@ -5,7 +5,7 @@ It knows no provider and no clock; it says what has happened, `finalize` says wh
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 from finalcall.accumulator import Accumulator, Buffer
 from finalcall.events import (
@@ -40,6 +40,7 @@ class Message:
         choices: `"first"` takes the choice that is seen first; others are only counted.
 
     Attributes:
+        limits: Bounds on it.
         fault: The first fault of the stream, or `None`.
         over: A fault ended the message.
         past_limits: It has grown past its limits: `pass_limit` ends it.
@@ -55,7 +56,7 @@ class Message:
         self.others: set[int] = set()
         self.reasons_disagree: bool = False
         self.open: set[str] = set()
-        self._limits = limits
+        self.limits: Final = limits
         self._choices: Choices = choices
         self._accumulators: dict[int, Accumulator] = {}
         self._of_call: dict[str, Accumulator] = {}
@@ -85,18 +86,18 @@ class Message:
     @property
     def room(self) -> int:
         """Characters that it may still hold."""
-        return self._limits.message - self._size
+        return self.limits.message - self._size
 
     def note(self, size: int) -> None:
         """Be told of characters that it holds."""
         self._size += size
-        if self._size > self._limits.message:
+        if self._size > self.limits.message:
             self.past_limits = True
 
     def note_other(self, size: int) -> None:
         """Be told of characters that came in an event without text, reasoning or arguments."""
         self._other += size
-        if self._other > self._limits.other:
+        if self._other > self.limits.other:
             self.past_limits = True
 
     def _take_rare(self, event: Event) -> bool:
@@ -117,9 +118,9 @@ class Message:
     def pass_limit(self) -> StreamFault:
         """End a message that has grown past its limits."""
         past = "calls"
-        if self._size > self._limits.message:
+        if self._size > self.limits.message:
             past = "message"
-        elif self._other > self._limits.other:
+        elif self._other > self.limits.other:
             past = "other"
         fault = StreamFault(Cause.LIMIT, f"{past}_limit")
         self._fail(fault)
@@ -130,9 +131,9 @@ class Message:
         if known is None:
             if self._choices == "first" and self._accumulators:
                 self.others.add(choice)
-                self.past_limits = self.past_limits or len(self.others) > self._limits.calls
+                self.past_limits = self.past_limits or len(self.others) > self.limits.calls
                 return None
-            known = self._accumulators[choice] = Accumulator(limits=self._limits)
+            known = self._accumulators[choice] = Accumulator(limits=self.limits)
         return known
 
     def _feed_call(self, call: Call, event: Event) -> bool:
@@ -152,7 +153,7 @@ class Message:
             self._of_call[key] = accumulator
             self._buffers[key] = accumulator.announced_as(key)
             self.open.add(key)
-            self.past_limits = self.past_limits or len(self._buffers) > self._limits.calls
+            self.past_limits = self.past_limits or len(self._buffers) > self.limits.calls
         return True
 
     def _stop(self, event: MessageStopped) -> bool:

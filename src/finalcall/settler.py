@@ -238,7 +238,7 @@ class Settler(Shown):
         if self._decoder is None:
             from finalcall.wire.decoder import Decoder  # most turns are of an SDK's objects
 
-            self._decoder = Decoder()
+            self._decoder = Decoder(max_event_bytes=self._message.limits.event)
         natives = iter(self._decoder.feed(data))
         events = list(self.feed_all(natives))
         for late in natives:
@@ -307,7 +307,7 @@ class Settler(Shown):
     def _begin(self, native: Any) -> list[Event]:
         """Translate an event before which no provider is known, or one that none can read."""
         if isinstance(native, Undecodable):
-            return [StreamFault(Cause.MALFORMED, "undecodable_event", native=native)]
+            return [StreamFault(native.cause, native.code, native=native)]
         provider = provider_of(native)
         if provider is None:
             return [Other(native)]

@@ -11,7 +11,9 @@ import zlib
 from collections.abc import Mapping
 from typing import Final, NamedTuple, final
 
-from finalcall.wire.undecodable import MAX_EVENT_BYTES, Undecodable
+from finalcall.limits import MAX_EVENT_BYTES
+from finalcall.outcomes import Cause
+from finalcall.wire.undecodable import Undecodable
 
 _PRELUDE: Final = struct.Struct(">III")
 _CHECKSUM: Final = struct.Struct(">I")
@@ -94,11 +96,8 @@ class EventStreamDecoder:
                 buffer.clear()
                 return messages
             if size > self._max_event_bytes:
-                messages.append(
-                    Undecodable(
-                        f"AWS event stream: a frame is longer than {self._max_event_bytes} bytes"
-                    )
-                )
+                what = f"AWS event stream: a frame is longer than {self._max_event_bytes} bytes"
+                messages.append(Undecodable(what, Cause.LIMIT))
                 self._skip = size
             elif len(buffer) < size:
                 return messages

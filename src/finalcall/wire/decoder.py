@@ -7,11 +7,12 @@ from typing import Any, Final, TypeAlias, final
 
 from jiter import from_json
 
+from finalcall.limits import MAX_EVENT_BYTES
 from finalcall.wire.aws import EventStreamDecoder, EventStreamMessage
 from finalcall.wire.natives import is_keep_alive, read_event_stream, read_object, read_sse
 from finalcall.wire.ndjson import ObjectSplitter
 from finalcall.wire.sse import SSESplitter, parse_event
-from finalcall.wire.undecodable import MAX_EVENT_BYTES, Undecodable
+from finalcall.wire.undecodable import Undecodable
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BLANKS: Final = b" \t\r\n"

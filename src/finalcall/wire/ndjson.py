@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from finalcall.wire.undecodable import MAX_EVENT_BYTES, Undecodable
+from finalcall.limits import MAX_EVENT_BYTES
+from finalcall.outcomes import Cause
+from finalcall.wire.undecodable import Undecodable
 
 _BLANK: Final = re.compile(rb"[ \t\r\n]*+")
 _BLANK_OR_COMMA: Final = re.compile(rb"[ \t\r\n,]*+")
@@ -158,7 +160,8 @@ class ObjectSplitter:
         if len(self._pending) > self._max_event_bytes:
             self._overlong = True
             self._pending.clear()
-            objects.append(Undecodable(f"JSON object: longer than {self._max_event_bytes} bytes"))
+            what = f"JSON object: longer than {self._max_event_bytes} bytes"
+            objects.append(Undecodable(what, Cause.LIMIT))
 
     def _complete(self, piece: bytes, objects: list[bytes | Undecodable]) -> None:
         self._hold(piece, objects)

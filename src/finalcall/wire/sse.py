@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, final
 
-from finalcall.wire.undecodable import MAX_EVENT_BYTES, Undecodable
+from finalcall.limits import MAX_EVENT_BYTES
+from finalcall.outcomes import Cause
+from finalcall.wire.undecodable import Undecodable
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _LINE_FEED: Final = ord("\n")
@@ -135,7 +137,8 @@ class SSESplitter:
         return checked
 
     def _too_long(self) -> Undecodable:
-        return Undecodable(f"server-sent event: longer than {self._max_event_bytes} bytes")
+        what = f"server-sent event: longer than {self._max_event_bytes} bytes"
+        return Undecodable(what, Cause.LIMIT)
 
 
 def parse_event(block: bytes) -> ServerSentEvent | None:

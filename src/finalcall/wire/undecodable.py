@@ -1,14 +1,9 @@
 """A frame of the wire that cannot be read is a value; it never carries the frame's content."""
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
-MAX_EVENT_BYTES: Final = 32 * 1024 * 1024
-"""Largest event that is buffered.
-
-The largest events of real services repeat a whole response with its images, some megabytes; a
-peer that never ends an event must not be able to fill the memory.
-"""
+from finalcall.outcomes import Cause
 
 
 @final
@@ -18,6 +13,13 @@ class Undecodable:
 
     Args:
         what: Which frame, and what was found wrong with it, without any of its content.
+        cause: `MALFORMED`, or `LIMIT` where the frame is only too long.
     """
 
     what: str
+    cause: Cause = Cause.MALFORMED
+
+    @property
+    def code(self) -> str:
+        """What the fault that it leads to is called."""
+        return "event_limit" if self.cause is Cause.LIMIT else "undecodable_event"
