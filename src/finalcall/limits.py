@@ -10,6 +10,9 @@ from finalcall.narrow import described
 MAX_DEPTH: Final = 200
 """Nesting of arguments. It is the strict parser's own fixed limit."""
 
+MAX_DIGITS: Final = 4_300
+"""Digits of a whole number in arguments. The strict parser's own as well, and Python's."""
+
 MAX_EVENT_BYTES: Final = 32 * 1024 * 1024
 """Largest event that is buffered.
 

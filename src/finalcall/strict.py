@@ -1,8 +1,8 @@
 """Reads argument text as one strict JSON document, or says that it is none. Repairs nothing.
 
 Strict means I-JSON (RFC 7493): no duplicate names, no NaN or Infinity, no number that overflows
-to infinity, no lone surrogate, nothing after the document, bounded depth. What the parser itself
-says about bad text is dropped: it quotes the text.
+to infinity, no lone surrogate, nothing after the document, and bounded depth and digits. What the
+parser itself says about bad text is dropped: it quotes the text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from finalcall.outcomes import Cause
 _INFINITIES: Final = tuple(struct.pack("<d", sign * math.inf) for sign in (1, -1))
 """The eight bytes of either infinity, as `marshal` writes them too."""
 
+_PASSED: Final = ("recursion limit", "number out of range")
+"""What the parser says of a text past `MAX_DEPTH`, and of a number past `MAX_DIGITS`."""
+
 
 class NotStrictJSON(ValueError):  # noqa: N818 - says what the text is
     """The text is not one strict JSON document. Carries a cause and no text.
 
     Attributes:
-        cause: `MALFORMED`, or `LIMIT` where only the depth is too great.
+        cause: `MALFORMED`, or `LIMIT` where only the depth, or a number's digits, are too many.
     """
 
     def __init__(self, cause: Cause) -> None:
@@ -41,7 +44,8 @@ def parse_strict(text: str) -> Any:
         text: The whole argument text. Surrogate pairs that fragments split are joined.
 
     Returns:
-        The value: dict, list, str, int, float, bool or None. Integers keep every digit.
+        The value: dict, list, str, int, float, bool or None. Integers keep every digit, of
+        which there may be `MAX_DIGITS`.
 
     Raises:
         NotStrictJSON: The text is anything else, including empty.
@@ -55,8 +59,8 @@ def parse_strict(text: str) -> Any:
             data, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"
         )
     except ValueError as error:
-        deep = "recursion limit" in str(error)
-        raise NotStrictJSON(Cause.LIMIT if deep else Cause.MALFORMED) from None
+        limit = any(words in str(error) for words in _PASSED)
+        raise NotStrictJSON(Cause.LIMIT if limit else Cause.MALFORMED) from None
     if _holds_infinity(value):
         raise NotStrictJSON(Cause.MALFORMED)
     return value
