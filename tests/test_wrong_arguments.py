@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import inspect
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from finalcall import Limits, Settler, ToolSet, Turn, observe
+from finalcall import AsyncTurn, Limits, Settler, ToolSet, Turn, asettle, observe, settle
 from finalcall.blocks import Blocks
 from finalcall.bridges import AGUI, UIMessageStream
 from finalcall.listeners import MOMENTS
@@ -91,6 +92,18 @@ def turn(stream: Any = (), **options: Any) -> Turn:
     return Turn(stream, **{"tools": None, **options})
 
 
+def async_turn(**options: Any) -> AsyncTurn:
+    return AsyncTurn((), tools=None, **options)
+
+
+def settled(**options: Any) -> Turn:
+    return settle((), tools=None, **options)
+
+
+def asettled(**options: Any) -> AsyncTurn:
+    return asyncio.run(asettle((), tools=None, **options))
+
+
 def limits(**bounds: Any) -> Limits:
     return Limits(**bounds)
 
@@ -152,6 +165,10 @@ WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
             ({"blocks": Blocks}, TYPE, "blocks= is the class Blocks; expected Blocks, as Blocks("),
             ({"stop_reasons": ["x"]}, TYPE, "stop_reasons= is of type list; expected a mapping"),
         ]
+    ),
+    *(
+        (lambda make=make: make(raises="x"), TYPE, "raises= is of type str; expected True or False")
+        for make in (turn, async_turn, settled, asettled)
     ),
     (lambda: turn(clock=3), TYPE, "clock= is of type int; expected a function that gives seco"),
     (lambda: turn(pacing="threads"), VALUE, "pacing= is 'threads'; expected 'auto' or 'thread'"),

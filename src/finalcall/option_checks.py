@@ -84,6 +84,7 @@ OPTIONS: Final[Mapping[str, Expected]] = {
         "finalcall.preview.Preview, a function that makes one, or None", callable, optional=True
     ),
     "blocks": Expected("Blocks, as Blocks(tools=...), or None", _is_blocks, optional=True),
+    "raises": Expected("True or False", lambda value: isinstance(value, bool)),
     "clock": Expected(
         "a function that gives seconds, such as time.monotonic, or None", callable, optional=True
     ),

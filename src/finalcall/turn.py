@@ -56,9 +56,9 @@ class SettledTurn:
 
     def __init__(self, *, tools: ToolsLike | None, **options: Unpack[TurnOptions]) -> None:
         refuse_unknown(options, TurnOptions.__optional_keys__, "options of a turn")
-        self._raises = options.pop("raises", True)
-        clock = options.pop("clock", None)
-        check_options({"clock": clock})
+        raises, clock = options.pop("raises", True), options.pop("clock", None)
+        check_options({"raises": raises, "clock": clock})
+        self._raises = raises
         self._clock: Clock = time.monotonic if clock is None else clock
         self._settler = Settler(tools=tools, **cast("SettlerOptions", options))
         self._iterated = False
