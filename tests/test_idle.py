@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -147,10 +148,22 @@ def test_a_phase_that_is_set_again_changes_nothing() -> None:
     assert clocks.shortest == 2.0
 
 
-def test_seconds_are_a_number() -> None:
-    """A string from a configuration file is named, not compared."""
-    with pytest.raises(TypeError, match="of type str; expected seconds"):
-        Idle.of("10")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("wrong", "error", "found"),
+    [
+        ("10", TypeError, "of type str; expected seconds as a number, or "),
+        (True, TypeError, "of type bool; expected seconds as a number, or "),
+        (0, ValueError, "0; expected seconds above 0, or "),
+    ],
+)
+def test_what_is_no_time_to_wait_is_named_as_it_was_given(
+    wrong: Any, error: type[Exception], found: str
+) -> None:
+    """A string from a configuration file is not compared, and a flag is no second."""
+    with pytest.raises(error, match=f"^Idle.first is {found}None"):
+        Idle(first=wrong)
+    with pytest.raises(error, match=f"^idle_timeout= is {found}an Idle, or None"):
+        Idle.of(wrong)
 
 
 def test_bytes_reset_silence_and_not_progress() -> None:

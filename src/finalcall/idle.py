@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from finalcall.gaps import BOUNDS, BRIEF, Gaps, PhaseGaps
+from finalcall.narrow import described
 from finalcall.outcomes import Cause
 
 
@@ -41,16 +42,7 @@ class Idle:
 
     def __post_init__(self) -> None:
         for name in ("first", "between", "in_call", "progress", "quiet"):
-            value: Any = getattr(self, name)
-            if value is not None and not isinstance(value, int | float):
-                raise TypeError(
-                    f"Idle.{name} is of type {type(value).__name__}; expected seconds as a number, "
-                    "or None to turn it off"
-                )
-            if value is not None and not value > 0:
-                raise ValueError(
-                    f"Idle.{name} is {value!r}; expected seconds above 0, or None to turn it off"
-                )
+            _check_seconds(f"Idle.{name}", getattr(self, name), "None to turn it off")
 
     @classmethod
     def of(cls, idle_timeout: float | Idle | None) -> Idle:
@@ -68,7 +60,20 @@ class Idle:
             return idle_timeout
         if idle_timeout is None:
             return cls(first=None, between=None, in_call=None, progress=None)
+        _check_seconds("idle_timeout=", idle_timeout, "an Idle, or None for no limit")
         return cls(between=idle_timeout, in_call=idle_timeout)
+
+
+def _check_seconds(what: str, value: Any, otherwise: str) -> None:
+    """Refuse what is no time to wait; `None` is for whoever takes it as no limit."""
+    if value is None:
+        return
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(
+            f"{what} is {described(value)}; expected seconds as a number, or {otherwise}"
+        )
+    if not value > 0:
+        raise ValueError(f"{what} is {value!r}; expected seconds above 0, or {otherwise}")
 
 
 DEFAULT_IDLE: Final = Idle()
