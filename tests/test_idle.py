@@ -172,15 +172,15 @@ def test_bytes_reset_silence_and_not_progress() -> None:
     clocks.phase = Phase.BETWEEN
     assert clocks.waited(7.0) == 0.0
     clocks.wait(0.0)
-    clocks.heard(-1.0)  # before the wait began
+    clocks.heard_at = -1.0  # before the wait began
     assert clocks.deadline(hard=True) == 20.0
     assert clocks.expired(15.0) is Alarm.QUIET
-    clocks.heard(15.0)
+    clocks.heard_at = 15.0
     assert clocks.waited(16.0) == 1.0
     assert clocks.waited(16.0, Alarm.STALLED) == 16.0
     assert clocks.deadline(hard=True) == 35.0
     assert clocks.deadline() == 20.0
-    clocks.heard(34.0)
+    clocks.heard_at = 34.0
     assert clocks.deadline(hard=True) == 50.0
     assert clocks.expired(50.0) is Alarm.STALLED
 
@@ -214,7 +214,7 @@ def test_after_a_stop_reason_keep_alives_do_not_hold_the_message_open() -> None:
     clocks = Clocks(IDLE, after_stop=2.0)
     clocks.phase = Phase.STOPPED
     clocks.wait(0.0)
-    clocks.heard(1.0)
+    clocks.heard_at = 1.0
     arrive(clocks, 1.5, progress=False)
     clocks.wait(1.5)
     assert clocks.expired(1.9) is None

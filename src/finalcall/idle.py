@@ -129,7 +129,8 @@ class Clocks:
         shortest: The shortest of all limits, in seconds: a timer that looks at least this often
             misses no deadline that a change of phase brought nearer.
         since: When the present wait began, `None` while the turn does not wait.
-        heard_at: When bytes last came. A time before the wait began changes nothing.
+        heard_at: When bytes last came, whatever they say: silence begins anew there, and the wait
+            goes on. A time before the wait began changes nothing.
         unproductive: Seconds waited without progress before the present wait.
         unsettled: A wait is over, and no event has yet said what it was good for.
         quiet_for: Seconds of the longest silence that should have been told by a `StreamQuiet`, and
@@ -222,10 +223,6 @@ class Clocks:
         self._after_stop = min(self._after_stop, AFTER_END)
         self.since, self.unproductive = now, 0.0
         self.slack = -math.inf
-
-    def heard(self, now: float) -> None:
-        """Bytes came, whatever they say: silence begins anew, and the wait goes on."""
-        self.heard_at = now
 
     def pause(self, now: float) -> None:
         """Something came, perhaps a part of an event only: the wait is over, or there was none.
