@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from finalcall import ExternalState, Settler
-from finalcall.providers.gemini import run_by_sdk
+from finalcall.refused import refusal
 from tests.gemini_chunks import (
     GOOD,
     STOP,
@@ -40,7 +40,6 @@ def test_calls_that_the_sdk_runs_are_not_run_again(form: str) -> None:
         assert kinds(settler) == ["abandoned"]
         assert settler.ending is not None
         assert settler.ending.code == "calls_run_by_sdk"
-        assert run_by_sdk(native)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,10 @@ def test_calls_that_the_sdk_runs_are_not_run_again(form: str) -> None:
 )
 def test_other_events_show_no_automatic_calling(native: Any) -> None:
     """The model's own calls, and responses that the service itself gives."""
-    assert not run_by_sdk(native)
+    settler = settle(chunk(call()), native, STOP)
+    assert settler.ending is not None
+    assert settler.ending.clean
+    assert refusal(native) is None
 
 
 def states(settler: Settler) -> list[tuple[str | None, str, ExternalState]]:

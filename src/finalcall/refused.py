@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from finalcall.narrow import is_mapping
-from finalcall.providers.gemini_calling import will_run_calls
+from finalcall.providers.gemini_calling import shows_calling, will_run_calls
 from finalcall.providers.native import read, read_text
 
 Look: TypeAlias = Callable[[Any], bool]
@@ -188,11 +188,6 @@ def _is_whole_langchain_message(native: Any) -> bool:
     return read_text(native, "type") == "ai" and _has(native, "tool_calls", "response_metadata")
 
 
-def _is_gemini_automatic(native: Any) -> bool:
-    names = ("automatic_function_calling_history", "automaticFunctionCallingHistory")
-    return any(_has(native, name) and read(native, name) for name in names)
-
-
 def _is_mistral_run(native: Any) -> bool:
     if "run_stream_async" in str(getattr(native, "__qualname__", "")):
         return True
@@ -255,7 +250,7 @@ EVENTS: Final = (
     Refusal("Anthropic tool runner", _is_whole_anthropic_message, _RUNNER),
     Refusal(
         "Gemini automatic function calling",
-        _is_gemini_automatic,
+        shows_calling,
         _GEMINI,
     ),
     Refusal(

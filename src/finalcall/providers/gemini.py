@@ -94,24 +94,6 @@ def recognises(native: Any) -> bool:
     return is_object(error) and isinstance(error.get("status"), str)
 
 
-def run_by_sdk(native: Any) -> bool:
-    """Whether a native event shows that the SDK runs the calls of its stream itself.
-
-    From the second answer on, each event carries the history of that; other SDKs put the results
-    into the stream, as the user's. The first answer shows nothing: see `will_run_calls`.
-    """
-    response = _unwrapped(native)
-    return shows_calling(response) or any(
-        read(content, "role") == "user"
-        and any(
-            read_either(part, "functionResponse", "function_response") is not None
-            for part in read_list(content, "parts")
-        )
-        for candidate in read_list(response, "candidates")
-        if (content := read(candidate, "content")) is not None
-    )
-
-
 @final
 class _Candidate:
     """One candidate: its parts, the call whose arguments stream now, whether it has stopped.
