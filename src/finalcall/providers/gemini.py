@@ -193,7 +193,7 @@ class GeminiNormaliser(Normaliser):
         if feedback is None:
             return
         raw = read_word(read_either(feedback, "blockReason", "block_reason"))
-        if raw:
+        if raw:  # of whatever word: where there is one, the prompt was refused
             verdict = self.context.stop_reasons.get(raw) or Verdict.FILTERED
             choice = 0 if self._first is None else self._first.choice
             stopped = MessageStopped(StopReason(raw, verdict), choice, self._take_native())

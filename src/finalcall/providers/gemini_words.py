@@ -41,18 +41,6 @@ STOP_REASONS: Final[Mapping[str, Verdict]] = {
 }
 """Every value of the SDK's `FinishReason`. STOP stands for calls too: there is no word for them."""
 
-BLOCK_REASONS: Final[Mapping[str, Verdict]] = {
-    "SAFETY": Verdict.FILTERED,
-    "OTHER": Verdict.FILTERED,
-    "BLOCKLIST": Verdict.FILTERED,
-    "PROHIBITED_CONTENT": Verdict.FILTERED,
-    "IMAGE_SAFETY": Verdict.FILTERED,
-    "MODEL_ARMOR": Verdict.FILTERED,
-    "JAILBREAK": Verdict.FILTERED,
-    "BLOCKED_REASON_UNSPECIFIED": Verdict.FILTERED,
-}
-"""Every value of the SDK's `BlockedReason`: the prompt was refused, and there is no candidate."""
-
 NUMBERED_STOP_REASONS: Final = ("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 """By wire number. The two services that speak this protocol disagree from 6 on, so from there on
 a number stays a number, and unknown."""
