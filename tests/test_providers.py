@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import finalcall.providers
+from finalcall import Settler
 from finalcall.providers import PROVIDERS
 from finalcall.stop_reasons import Verdict
 from tests.streams import FIXTURES
@@ -60,3 +61,15 @@ def test_a_provider_knows_words_that_stop_well_and_words_that_do_not(name: str) 
     verdicts = set(PROVIDERS[name].normaliser.stop_reasons.values())
     assert Verdict.COMPLETE in verdicts
     assert Verdict.TRUNCATED in verdicts
+
+
+@pytest.mark.parametrize(
+    "provider", ["gemini", "gemini-interactions", "openai-chat", "openai-responses"]
+)
+def test_a_closing_marker_may_have_blanks_around_it(provider: str) -> None:
+    """A client that cuts lines may leave them; other text closes nothing."""
+    settler = Settler(provider, tools=None)
+    settler.feed("DONE")
+    assert settler.ending is None
+    settler.feed(" [DONE]\n")
+    assert settler.ending is not None

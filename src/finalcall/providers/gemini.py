@@ -49,6 +49,7 @@ from finalcall.providers.gemini_words import (
     read_word,
 )
 from finalcall.providers.native import (
+    is_done,
     read,
     read_either,
     read_index,
@@ -137,7 +138,7 @@ class GeminiNormaliser(Normaliser):
         self._native = native
         self._events = events = list[Event]()
         if isinstance(native, str):
-            self.ended: bool = self.ended or native == "[DONE]"
+            self.ended: bool = self.ended or is_done(native)
             return [Other(native)]
         for response in native if is_array(native) else [native]:
             self._read_response(_unwrapped(response))

@@ -35,7 +35,7 @@ from finalcall.providers.base import (
     only_native,
 )
 from finalcall.providers.gemini_steps import Step, answer_steps, input_steps
-from finalcall.providers.native import read, read_count, read_index, read_list, read_text
+from finalcall.providers.native import is_done, read, read_count, read_index, read_list, read_text
 from finalcall.providers.values import given_text
 from finalcall.stop_reasons import Verdict
 
@@ -110,7 +110,7 @@ class GeminiInteractionsNormaliser(Normaliser):
         return [self._pause(None)] if self._pausing else []
 
     def _done(self, native: str) -> list[Event]:
-        if native != "[DONE]":
+        if not is_done(native):
             return only_native(native)
         self.ended = True
         return [self._pause(native)] if self._pausing else only_native(native)

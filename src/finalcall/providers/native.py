@@ -43,6 +43,11 @@ def read_count(node: Any, name: str) -> int | None:
     return read_index(node, name)
 
 
+def is_done(text: str) -> bool:
+    """Whether a native event that is text is the closing marker of several services."""
+    return text.strip() == "[DONE]"
+
+
 def read_either(node: Any, camel: str, snake: str) -> Any:
     """A field that is camelCase on the wire, and snake_case in an SDK's objects and dumps."""
     if not is_object(node):

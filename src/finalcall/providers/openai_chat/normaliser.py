@@ -28,7 +28,14 @@ from finalcall.providers.base import (
     Provider,
     only_native,
 )
-from finalcall.providers.native import read_count, read_index, read_list, read_text, to_plain
+from finalcall.providers.native import (
+    is_done,
+    read_count,
+    read_index,
+    read_list,
+    read_text,
+    to_plain,
+)
 from finalcall.providers.openai_chat.calls import ChoiceCalls
 from finalcall.providers.openai_chat.echo import (
     Echo,
@@ -169,7 +176,7 @@ class ChatNormaliser(Normaliser):
         return None if expected is None else follower(*expected)
 
     def _read_marker(self, native: str) -> list[Event]:
-        if native.strip() != "[DONE]":
+        if not is_done(native):
             return only_native(native)
         self._sink.begin(native)
         self._complete_unstopped()

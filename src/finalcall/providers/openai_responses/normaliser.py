@@ -35,7 +35,7 @@ from finalcall.providers.base import (
     carrying,
     only_native,
 )
-from finalcall.providers.native import read, read_index, read_list, read_text
+from finalcall.providers.native import is_done, read, read_index, read_list, read_text
 from finalcall.providers.openai_responses.following import follower
 from finalcall.providers.openai_responses.history import all_answered, answer_items, input_items
 from finalcall.providers.openai_responses.items import (
@@ -369,7 +369,7 @@ class OpenAIResponsesNormaliser(Normaliser):
 
     def _untyped(self, native: Any) -> list[Event]:
         if isinstance(native, str):
-            self.ended = native.strip() == "[DONE]"
+            self.ended = is_done(native)
             return only_native(native)
         framed = read(native, "data")
         if read_text(framed, "type"):
