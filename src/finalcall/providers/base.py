@@ -27,7 +27,6 @@ from finalcall.events import (
     Other,
     StreamFault,
 )
-from finalcall.narrow import is_mapping
 from finalcall.outcomes import Cause
 from finalcall.providers.native import read
 from finalcall.results import ToolResult
@@ -282,16 +281,10 @@ def bare_error(native: Any) -> Any:
 
 def error_code(error: Any) -> str:
     """The type or code of a provider's error object: never its message, which may quote text."""
-    if is_mapping(error):
-        for name in ("code", "type", "status"):
-            value = error.get(name)
-            if _is_code(value):
-                return str(value)[:80]
-    else:
-        for name in ("code", "type", "status"):
-            value = getattr(error, name, None)
-            if _is_code(value):
-                return str(value)[:80]
+    for name in ("code", "type", "status"):
+        value = read(error, name)
+        if _is_code(value):
+            return str(value)[:80]
     return "error"
 
 
