@@ -37,8 +37,8 @@ from finalcall.providers.gemini_parts import (
     contents,
     sense_of,
     signature_of,
-    text_of,
     to_base64,
+    whole_text,
 )
 from finalcall.providers.gemini_words import (
     NUMBERED_STOP_REASONS,
@@ -302,7 +302,7 @@ class GeminiNormaliser(Normaliser):
     def _take_whole(
         self, candidate: _Candidate, part: Any, name: str, call_id: str, arguments: Any
     ) -> None:
-        given = text_of(arguments), sense_of(arguments)
+        given = whole_text(arguments), sense_of(arguments)
         begun = self._begin(candidate, part, name, call_id, given)
         open_call, text = begun.open_call, begun.text
         assert open_call is not None
@@ -361,7 +361,7 @@ class GeminiNormaliser(Normaliser):
         arguments = streamed.arguments
         whole = read(call, "args")
         if whole:
-            arguments.state_whole(text_of(whole))
+            arguments.state_whole(whole_text(whole))
         text = "".join([arguments.add(entry) for entry in read_entries(call)])
         if text:
             self._events.append(open_call.delta(text, self._take_native()))

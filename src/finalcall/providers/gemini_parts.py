@@ -107,7 +107,7 @@ def signature_of(native: Any) -> str:
     return to_base64(read_either(native, "thoughtSignature", "thought_signature"))
 
 
-def text_of(arguments: Any) -> str:
+def whole_text(arguments: Any) -> str:
     """Whole arguments as text: they are an object, but for proxies that send them as text."""
     if isinstance(arguments, str):
         return arguments if arguments.strip() else NO_ARGUMENTS
@@ -119,7 +119,7 @@ def sense_of(arguments: Any) -> str:
     if is_object(arguments):
         with suppress(TypeError, ValueError, RecursionError):  # what no JSON can hold
             return json.dumps(to_plain(arguments), ensure_ascii=False, sort_keys=True)
-    return text_of(arguments)
+    return whole_text(arguments)
 
 
 @final
