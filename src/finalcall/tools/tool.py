@@ -58,6 +58,8 @@ class Tool:
         checker: The compiled schema. Use `check()`, which never raises.
         once: A call of it must not be dispatched twice in a user turn, however often the model is
             asked again: `run_turn` consults its ledger first. `ToolSet(..., once=...)` sets it.
+        fields: The properties of its arguments that people are shown, in order, with what they call
+            each; `None` where the display does not say.
     """
 
     name: str
@@ -103,7 +105,7 @@ class Tool:
 
             return Check((validator_error(error),))
         if check.errors and self.sensitive:
-            from finalcall.tools.violations import withheld
+            from finalcall.tools.withholding import withheld
 
             return Check(withheld(check.errors, self.sensitive))
         return check

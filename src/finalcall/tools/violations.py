@@ -198,7 +198,7 @@ _EXPECTED: Final[dict[str, Callable[[Any], str]]] = {
 }
 """What a keyword asks for, in words."""
 
-_SIZED: Final = {
+SIZED: Final = {
     "maxItems": _ITEM,
     "maxLength": _CHARACTER,
     "maxProperties": _PROPERTY,
@@ -238,7 +238,7 @@ _FOUND: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
 
 def called(keyword: str, limit: Any, found: object) -> str:
     """Name what was found where a keyword failed: its kind, or how it departs from the limit."""
-    size = _SIZED.get(keyword)
+    size = SIZED.get(keyword)
     if size is not None and isinstance(found, str | list | dict):
         return _count(len(cast("str", found)), size)
     if keyword in {"const", "enum"} and isinstance(found, str):
@@ -248,16 +248,20 @@ def called(keyword: str, limit: Any, found: object) -> str:
     return words if isinstance(found, right) else kind_of(found)
 
 
+def asked(keyword: str, limit: Any) -> str:
+    """Name what a keyword asks for, by its limit."""
+    expect = _EXPECTED.get(keyword)
+    return f"what the keyword {quoted(keyword)} asks for" if expect is None else expect(limit)
+
+
 def sentence(path: Location, keyword: str, limit: Any, found: object) -> Violation:
     """Word one keyword that failed, with its limit and what was found."""
-    expect = _EXPECTED.get(keyword)
-    expected = f"what the keyword {quoted(keyword)} asks for" if expect is None else expect(limit)
     hint = nearest(found, limit) if keyword == "enum" and is_array(limit) else ""
     return Violation(
         path,
         keyword,
         None if keyword in _STRUCTURAL else as_json(limit),
-        f"expected {expected}; found {called(keyword, limit, found)}{hint}",
+        f"expected {asked(keyword, limit)}; found {called(keyword, limit, found)}{hint}",
     )
 
 
@@ -277,11 +281,11 @@ def unexpected(
     path: Location, allowed: list[str] | None, extra: list[str], keyword: str
 ) -> Violation:
     """Word properties that an object must not have, by what it may have. Never names them."""
-    sentence = "unexpected property" if len(extra) < 2 else f"{len(extra)} unexpected properties"
+    told = "unexpected property" if len(extra) < 2 else f"{len(extra)} unexpected properties"
     if allowed is not None:
-        sentence += f"; allowed are {listed(allowed)}" if allowed else "; none is allowed"
-        sentence += nearest(extra[0], allowed) if len(extra) == 1 else ""
-    return Violation(path, keyword, allowed, sentence)
+        told += f"; allowed are {listed(allowed)}" if allowed else "; none is allowed"
+        told += nearest(extra[0], allowed) if len(extra) == 1 else ""
+    return Violation(path, keyword, allowed, told)
 
 
 def not_an_object(found: object) -> Violation:
@@ -364,60 +368,3 @@ def ranked(violations: Iterable[Violation]) -> tuple[Violation, ...]:
         (repeated if kind in seen else first).append(violation)
         seen.add(kind)
     return tuple([*first, *repeated][:MAX_VIOLATIONS])
-
-
-# -- sensitive values ---------------------------------------------------------------------------
-
-
-def withheld(
-    violations: Iterable[Violation], sensitive: Collection[tuple[str, ...]]
-) -> tuple[Violation, ...]:
-    """Take out of violations what could tell something of a sensitive value.
-
-    Of a sensitive field are told its place, and a missing part, a type, a format or a length that
-    is asked for. Not told are members, constants, patterns and bounds, how long the value is,
-    what it is close to, and where inside of it a fault lies. Of a value that holds a sensitive
-    field, members and constants are not told.
-
-    Args:
-        violations: In order; the order stays.
-        sensitive: A tool's `sensitive`: paths, in which `"*"` is any index or name.
-    """
-    told = (_withheld(violation, sensitive) for violation in violations)
-    return tuple({(each.path, each.message): each for each in told}.values())
-
-
-def _withheld(violation: Violation, sensitive: Collection[tuple[str, ...]]) -> Violation:
-    path, keyword = violation.path, violation.keyword
-    if _holds_values(violation) and any(_leads_to(path, steps) for steps in sensitive):
-        told = "not as the tool's schema asks; a field of it is sensitive, so no more is told"
-        return Violation(path, keyword, None, told)
-    depths = [len(steps) for steps in sensitive if _leads_to(steps, path)]
-    if not depths:
-        return violation
-    if min(depths) == len(path):
-        if keyword in {"format", "required", "type"}:
-            return violation
-        if keyword in _SIZED:
-            told = f"expected {_EXPECTED[keyword](violation.expected)}"
-            return Violation(path, keyword, violation.expected, told)
-    return Violation(
-        path[: min(depths)],
-        keyword,
-        None,
-        "not as the tool's schema asks; the field is sensitive, so no more is told",
-    )
-
-
-def _holds_values(violation: Violation) -> bool:
-    """Whether what is allowed is told as whole objects or arrays, with the fields in them."""
-    allowed = violation.expected if is_array(violation.expected) else [violation.expected]
-    return any(is_array(member) or is_object(member) for member in allowed)
-
-
-def _leads_to(above: Location, below: Location) -> bool:
-    """Whether one path is the other or leads to it; `"*"` is any index or name."""
-    return len(above) <= len(below) and all(
-        "*" in {one, other} or str(one) == str(other)
-        for one, other in zip(above, below, strict=False)
-    )
