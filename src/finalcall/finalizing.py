@@ -42,10 +42,10 @@ def finalize(
 
     1. The stop reason's verdict is not COMPLETE: truncated, closed or not, parsable or not.
     2. No stop reason was seen: abandoned, closed or not.
-    3. The stop reason is COMPLETE but the call never got its own end: abandoned. So is a call
-       without arguments where another, that nothing named, holds some: they may be its own.
-       Where those are no document by themselves and have no id, they may be a piece of any call
-       but those whose end stated the text as a whole.
+    3. The stop reason is COMPLETE but the call never got its own end: abandoned. A call without
+       arguments also fails where arguments arrived that belong to no call that was named. Where
+       those are no document by themselves and have no id, they may be a piece of any call, so that
+       all fail but those whose end stated the text as a whole.
     4. The text is not one strict JSON document: unparseable. Blank text is the input given with
        the announcement, else `{}`; a custom tool's free text is `{"input": text}`.
     5. Unknown tool, arguments that are no object, schema violation: `SchemaError`.
@@ -149,20 +149,26 @@ def _contradicted(buffer: Buffer) -> bool:
 def _validate(buffer: Buffer, name: str, value: Any, tools: ToolSet | None) -> Outcome:
     args = value if is_object(value) else None
     parsed: Any = None
+    errors: tuple[Violation, ...] = ()
     if buffer.kind is CallKind.CUSTOM and not _takes_text(tools, name):
-        errors: tuple[Violation, ...] = (_NOT_DECLARED,)
+        from finalcall.tools.violations import no_custom_tool
+
+        # A service may report its own tools as custom calls, so only a declared name is trusted.
+        errors = (no_custom_tool(),)
     elif tools is not None:
         check = tools.check(name, value)
         errors, parsed = check.errors, check.parsed
-    else:
-        errors = () if args is not None else (_NOT_AN_OBJECT,)
+    elif args is None:
+        from finalcall.tools.violations import not_an_object
+
+        errors = (not_an_object(value),)
     if errors or args is None:
         advance(buffer.state, Input.INVALID)
         return SchemaError(
             buffer.call_id,
             name,
             args,
-            errors or (_NOT_AN_OBJECT,),
+            errors,
             raw=buffer.arguments,
             key=buffer.call.key,
         )
@@ -173,13 +179,7 @@ def _validate(buffer: Buffer, name: str, value: Any, tools: ToolSet | None) -> O
 def _takes_text(tools: ToolSet | None, name: str) -> bool:
     """Whether a tool of that name was declared to take free text."""
     tool = None if tools is None else tools.get(name)
-    return tool is not None and tool.kind == "custom"
-
-
-_NOT_AN_OBJECT = Violation((), "type", "object", "expected an object")
-
-# A service may report its own tools as custom calls, so only a declared name can be trusted.
-_NOT_DECLARED = Violation((), "unknown_tool", [], "no such custom tool was declared")
+    return tool is not None and tool.kind is CallKind.CUSTOM
 
 
 def _failed(buffer: Buffer, given: Input, cause: Cause) -> Failed:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from finalcall.cli.explaining import RULES, Explanation, Fact, explain, word
 from finalcall.cli.output import CUT_FILE, allow_any_text, coloured, counted, has_colours, width_of
 from finalcall.cli.tool_files import TOOLS_HELP, UNCHECKED, read_tools
+from finalcall.events import CallKind
 from finalcall.observe.redaction import MASK, redact
 from finalcall.observe.settled import outcome_name, sensitive_paths
 from finalcall.outcomes import Dispatchable, Failed, Outcome, SchemaError
@@ -207,7 +208,7 @@ def arguments_of(outcome: Outcome, tools: ToolSet | None) -> str:
     """
     sensitive = sensitive_paths(tools, outcome.name)
     tool = None if tools is None else tools.get(outcome.name)
-    if tool is not None and tool.kind == "custom" and sensitive:
+    if tool is not None and tool.kind is CallKind.CUSTOM and sensitive:
         return MASK  # free text is one value: no place in it could be named
     if isinstance(outcome, Dispatchable):
         return redact(json.dumps(outcome.args, ensure_ascii=False), sensitive)

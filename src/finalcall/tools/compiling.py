@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
+from finalcall.events import CallKind
 from finalcall.narrow import expect, is_array, is_mapping
 from finalcall.tools import reading, signatures
 from finalcall.tools.aliases import under_all_names
@@ -164,7 +165,7 @@ def _tool(declaration: Declaration, checker: Checker | None, fast: bool | None) 
         label=declaration.title or declaration.name,
         sensitive=sensitive,
         declaration=declaration,
-        checker=checker or (free_text if declaration.kind == "custom" else accept),
+        checker=checker or (free_text if declaration.kind is CallKind.CUSTOM else accept),
     )
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from finalcall.events import CallKind
 from finalcall.narrow import expect, is_mapping
 from finalcall.tools.openapi import to_json_schema
 from finalcall.tools.shapes import NO_PARAMETERS, SHAPES, Declaration, Entry
@@ -326,7 +327,7 @@ def _custom(item: Item) -> Declaration:
         # Chat Completions nests what Responses has flat.
         form.update(_format(name, form.pop("grammar", None)) or {})
     return Declaration(
-        name=name, description=_text(item, "description"), kind="custom", format=form
+        name=name, description=_text(item, "description"), kind=CallKind.CUSTOM, format=form
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, final
 
+from finalcall.events import CallKind
 from finalcall.tools.aliases import Aliases
-from finalcall.tools.tool import Kind
 
 
 @final
@@ -31,7 +31,7 @@ class Declaration:
     name: str
     description: str = ""
     schema: dict[str, Any] | None = None
-    kind: Kind = "function"
+    kind: CallKind = CallKind.FUNCTION
     title: str | None = None
     strict: bool | None = None
     format: dict[str, Any] | None = None
@@ -121,7 +121,7 @@ def write(provider: str, entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def _written(provider: str, shape: Shape, tool: Declaration) -> dict[str, Any]:
-    if tool.kind == "custom":
+    if tool.kind is CallKind.CUSTOM:
         return _written_custom(provider, shape, tool)
     if tool.schema is None:
         raise ValueError(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
+from finalcall.events import CallKind
 from finalcall.narrow import is_object
 from finalcall.outcomes import Violation
 
 if TYPE_CHECKING:
     from finalcall.tools.shapes import Declaration
-
-Kind: TypeAlias = Literal["function", "custom"]
-"""A tool takes a JSON object, or (custom) free text."""
 
 
 @final
@@ -65,7 +63,7 @@ class Tool:
     name: str
     description: str
     schema: dict[str, Any] | None
-    kind: Kind
+    kind: CallKind
     label: str
     sensitive: frozenset[tuple[str, ...]]
     declaration: Declaration
@@ -111,4 +109,4 @@ class Tool:
         return check
 
     def __repr__(self) -> str:
-        return f"Tool({self.name!r}, kind={self.kind!r})"
+        return f"Tool({self.name!r}, kind={self.kind.value!r})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from finalcall.events import CallKind
 from finalcall.tools.tool import Check, Tool
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ class ToolSet:
             self._tools = apply_display(self._tools, display)
         # Every turn keeps these: one set serves all of them.
         self.name_set: Final = frozenset(self._tools)
-        self.custom_names: Final = frozenset(tool.name for tool in self if tool.kind == "custom")
+        self.custom_names: Final = frozenset(
+            tool.name for tool in self if tool.kind is CallKind.CUSTOM
+        )
 
     @classmethod
     def of(cls, tools: ToolsLike | None) -> ToolSet | None:

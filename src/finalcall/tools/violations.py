@@ -302,6 +302,11 @@ def unknown_tool(name: str | None, offered: Iterable[str]) -> Violation:
     )
 
 
+def no_custom_tool() -> Violation:
+    """Word a call with free text of a tool that was not declared to take any."""
+    return Violation((), "unknown_tool", [], "no such custom tool was declared")
+
+
 def validator_error(error: Exception) -> Violation:
     """Word a validator that raised: the arguments are not known to be right, so they are wrong."""
     return Violation(
