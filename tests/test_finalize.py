@@ -436,6 +436,16 @@ def test_rule_5_a_custom_call_that_nobody_declared_does_not_run() -> None:
     outcome = settle_one("select", name="run_sql", kind=CallKind.CUSTOM, tools=None)
     assert isinstance(outcome, SchemaError)
     assert outcome.errors[0].keyword == "unknown_tool"
+    assert outcome.misnamed
+
+
+@pytest.mark.parametrize("tools", [None, TOOLS], ids=["none", "offered"])
+def test_rule_5_no_object_is_worded_the_same_with_tools_and_without(tools: ToolSet | None) -> None:
+    """What was found is told, and the name is none of what is wrong."""
+    outcome = settle_one("[]", tools=tools)
+    assert isinstance(outcome, SchemaError)
+    assert [error.message for error in outcome.errors] == ["expected an object; found an array"]
+    assert not outcome.misnamed
 
 
 @pytest.mark.parametrize(

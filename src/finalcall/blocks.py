@@ -204,7 +204,7 @@ class Blocks:
     def _settled(self, block: CallBlock, outcome: Outcome) -> None:
         self._succeed(block)  # its name may have been late
         if isinstance(outcome, SchemaError):
-            block.misnamed = outcome.errors[0].keyword == "unknown_tool"
+            block.misnamed = outcome.misnamed
         given, why = judge_outcome(outcome, asked_again=self._attempt is not None)
         block.step_if_possible(given, why)
 

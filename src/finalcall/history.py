@@ -85,7 +85,7 @@ def build_history(
 def _sent_name(outcome: Dispatchable | SchemaError) -> str:
     """A tool's name; where no such tool was offered, one that every service takes."""
     name = outcome.name or ""
-    if isinstance(outcome, SchemaError) and outcome.errors[0].keyword == "unknown_tool":
+    if isinstance(outcome, SchemaError) and outcome.misnamed:
         name = _REFUSED_IN_NAMES.sub("_", name)[:_LONGEST_NAME]
     return name
 

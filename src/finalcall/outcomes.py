@@ -132,6 +132,11 @@ class SchemaError:
     raw: str = ""
     key: str = ""
 
+    @property
+    def misnamed(self) -> bool:
+        """Whether the call is of a tool that was not offered."""
+        return self.errors[0].keyword == "unknown_tool"
+
     def __repr__(self) -> str:
         keywords = [error.keyword for error in self.errors]
         return f"SchemaError(call_id={self.call_id!r}, name={self.name!r}, errors={keywords})"

@@ -47,7 +47,7 @@ def answer_for(error: SchemaError) -> ToolResult:
         Sentences that are too long for that list fewer members, then they are cut.
     """
     told = error.errors[:MAX_TOLD]
-    opening, closing = _UNKNOWN if told[0].keyword == "unknown_tool" else _INVALID
+    opening, closing = _UNKNOWN if error.misnamed else _INVALID
     ends = [*_more(len(error.errors) - len(told), len(error.errors)), closing]
     room = MAX_CHARACTERS - len("\n".join([opening, *ends])) - len(told)
     places = [_place(violation) for violation in told]
