@@ -112,6 +112,15 @@ def test_a_last_line(outcome: Dispatchable | SchemaError | Failed, expected: str
     assert final_line(outcome) == expected
 
 
+def test_a_last_line_with_some_texts_of_your_own() -> None:
+    """What the table leaves out is English; a misspelt key is refused."""
+    lost = Failed("abandoned", None, "pay", "", cause=Cause.DISCONNECTED)
+    assert final_line(lost, {Cause.DISCONNECTED: "weg"}) == "⊘ pay — weg"
+    assert final_line(lost, {Cause.IDLE: "still"}) == final_line(lost)
+    with pytest.raises(ValueError, match="texts has 'idel'"):
+        final_line(lost, {"idel": "still"})
+
+
 def test_some_texts_of_your_own() -> None:
     """What a table leaves out is English; a key is a member or its word."""
     texts = complete({Cause.IDLE: "not run (no answer)", "quiet": "hold on ({seconds})"})

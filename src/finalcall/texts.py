@@ -167,10 +167,14 @@ def final_line(outcome: Outcome, texts: Texts = ENGLISH) -> str:
 
     Args:
         outcome: What it settled as.
-        texts: A complete table.
+        texts: A table; what it leaves out is told in English.
+
+    Raises:
+        ValueError: It has a text for something that is never told.
     """
     given, why = judge_outcome(outcome)
-    return line(BLOCK_TRANSITIONS[BlockState.PREPARING][given], why, outcome.name, texts)
+    state = BLOCK_TRANSITIONS[BlockState.PREPARING][given]
+    return line(state, why, outcome.name, complete(texts))
 
 
 def quiet_line(seconds: float, texts: Texts) -> str:
