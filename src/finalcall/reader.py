@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final, Protocol, final
 
 from finalcall.clock import is_moved_by_hand, watch
-from finalcall.closing import tell_settled
+from finalcall.closing import close_quietly_awaiting, tell_settled
 from finalcall.hooks import listen
 from finalcall.opening import Opening
 from finalcall.pacing import Pacing
@@ -109,15 +109,15 @@ class Reader:
         "_room",
         "_stream",
         "_task",
-        "_time",
         "_unwatch",
+        "_waiting",
         "pacing",
     )
 
     def __init__(self, stream: Any, waiting: Waiting) -> None:
         self.pacing: Pacing = Pacing("task", "events")
         self._stream = stream
-        self._time = waiting
+        self._waiting = waiting
         self._task: ReadingTask | None = None
         self._arrived: list[Any] = []
         self._ended: BaseException | None = None
@@ -146,15 +146,15 @@ class Reader:
         """
         if not self._arrived:
             await self._wait()
-            self._time.clocks.pause(self._time.clock())
+            self._waiting.clocks.pause(self._waiting.clock())
         natives, self._arrived = self._arrived, []
         return natives
 
     async def _wait(self) -> None:
         if self._ended is not None:
             raise self._ended
-        clocks = self._time.clocks
-        clocks.wait(self._time.clock())
+        clocks = self._waiting.clocks
+        clocks.wait(self._waiting.clock())
         task = self._task or self._start()
         if self._room is not None:
             self._room.set()
@@ -170,7 +170,7 @@ class Reader:
                 self._arrival = None
             if self._moved or not (self._arrived or self._ended):
                 self._moved = False
-                if self._time.left() <= 0:
+                if self._waiting.left() <= 0:
                     raise Overdue
             if self._arrived:
                 return
@@ -179,7 +179,7 @@ class Reader:
 
     def _start(self) -> ReadingTask:
         self._task = task = reading_task()
-        self._unwatch = watch(self._time.clock, self._clock_moved)
+        self._unwatch = watch(self._waiting.clock, self._clock_moved)
         task.start(self._read, self._look)
         return task
 
@@ -188,20 +188,20 @@ class Reader:
     def _arm(self, task: ReadingTask) -> None:
         """One timer a turn: it is left alone while events arrive, and looks again when it fires."""
         self._armed = True
-        task.alarm(max(0.0, min(self._time.left(), self._time.clocks.shortest)))
+        task.alarm(max(0.0, min(self._waiting.left(), self._waiting.clocks.shortest)))
 
     def _look(self) -> None:
         self._armed = False
         if self._arrival is None or self._task is None:
             return
-        if self._time.left() <= 0:
+        if self._waiting.left() <= 0:
             self._notify()
         else:
             self._arm(self._task)
 
     def _listen_to(self, stream: Any) -> None:
         """Hear the bytes of a stream, or of a response that a client's hook shows."""
-        if tap(stream, self._time.hearing()):
+        if tap(stream, self._waiting.hearing()):
             self.pacing = dataclasses.replace(self.pacing, hears="bytes")
 
     def _clock_moved(self) -> None:
@@ -299,14 +299,7 @@ class Reader:
 
 
 async def _close(stream: Any, task: ReadingTask) -> None:
-    close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
-    if not callable(close):
-        return
     # A generator that is left inside a cancel scope of its own must not be closed from within
     # another one; it can look after itself.
-    shield = contextlib.nullcontext() if inspect.isasyncgen(stream) else task.shield()
-    # A stream that cannot be closed is gone already; its error must not mask the caller's.
-    with shield, contextlib.suppress(Exception):
-        closing = close()
-        if inspect.isawaitable(closing):
-            await closing
+    with contextlib.nullcontext() if inspect.isasyncgen(stream) else task.shield():
+        await close_quietly_awaiting(stream)

@@ -35,8 +35,8 @@ class SSESplitter:
     """Cuts a byte stream into blocks: the lines between two blank lines.
 
     Line ends may be LF, CR or CRLF, and line ends and characters may be cut anywhere. Cutting and
-    reading are apart because the cut of a whole chunk is a single `split`, and because whoever
-    wants to read blocks faster than `parse_event` can.
+    reading are apart because the cut of a whole chunk is a single `split`, and because most blocks
+    can be read faster than `parse_event` does it.
 
     Args:
         max_event_bytes: Longest block that is accepted, with LF as its line ends. A longer one
