@@ -120,7 +120,7 @@ class Buffer:
         return self.replay not in (None, self.arguments)
 
     @property
-    def rewritten(self) -> bool:
+    def told_by_input(self) -> bool:
         """The call or its replay is told by input that was given, not by a text of its own."""
         raw = self.raw
         given = not raw or raw.isspace()
@@ -146,7 +146,7 @@ class Buffer:
             self.state = advance(self.state, Input.DELTA)
 
     @property
-    def plain(self) -> bool:
+    def only_writes(self) -> bool:
         """Whether the next pieces are only written: nothing is compared, dropped or cut."""
         return self._replay is None and not self.fixed and not self.overflowed
 

@@ -85,7 +85,7 @@ def expected_after(
     """
     call = piece.call
     buffer = message.buffer(call.key)
-    if buffer is None or not buffer.plain:
+    if buffer is None or not buffer.only_writes:
         return None
     preview = None if previews is None else previews.of(call.key)
     if preview is None and previews is not None and call.kind is not CallKind.CUSTOM:

@@ -141,7 +141,7 @@ def _contradicted(buffer: Buffer) -> bool:
     """
     if not buffer.replay_differs:
         return False
-    if not buffer.rewritten or buffer.kind is CallKind.CUSTOM:
+    if not buffer.told_by_input or buffer.kind is CallKind.CUSTOM:
         return True
     return not same_value(buffer.arguments, buffer.replay or "")
 

@@ -61,7 +61,7 @@ class Known:
     def _close_accounts(self) -> None:
         """What a turn says of itself once it is over."""
         message = self._message
-        if message.others:
+        if message.other_choices:
             self._anomalies.append(Anomaly("other_choices"))
         if message.reasons_disagree:
             self._anomalies.append(Anomaly("stop_reasons_disagree"))
@@ -201,6 +201,7 @@ class Known:
         Raises:
             ValueError: A dispatchable call has no result, a result is for no call that stays, or
                 the provider keeps nothing.
+            TypeError: A result is nothing that can be sent.
             RuntimeError: The turn has not ended.
         """
         outcomes = self.outcomes

@@ -44,18 +44,18 @@ class Message:
         fault: The first fault of the stream, or `None`.
         over: A fault ended the message.
         past_limits: It has grown past its limits: `pass_limit` ends it.
-        others: The choices that were seen and not taken.
+        other_choices: The choices that were seen and not taken.
         reasons_disagree: Stop reasons of different verdicts were seen.
-        open: The keys of calls that have not got their own end.
+        open_calls: The keys of calls that have not got their own end.
     """
 
     def __init__(self, limits: Limits, choices: Choices) -> None:
         self.fault: StreamFault | None = None
         self.over: bool = False
         self.past_limits: bool = False
-        self.others: set[int] = set()
+        self.other_choices: set[int] = set()
         self.reasons_disagree: bool = False
-        self.open: set[str] = set()
+        self.open_calls: set[str] = set()
         self.limits: Final = limits
         self._choices: Choices = choices
         self._accumulators: dict[int, Accumulator] = {}
@@ -107,7 +107,7 @@ class Message:
         if isinstance(event, CallAnnounced):
             return self._announce(event)
         if isinstance(event, CallCompleted | CallWithdrawn):
-            self.open.discard(event.call.key)
+            self.open_calls.discard(event.call.key)
             return self._feed_call(event.call, event)
         if isinstance(event, MessageStopped):
             return self._stop(event)
@@ -130,8 +130,8 @@ class Message:
         known = self._accumulators.get(choice)
         if known is None:
             if self._choices == "first" and self._accumulators:
-                self.others.add(choice)
-                self.past_limits = self.past_limits or len(self.others) > self.limits.calls
+                self.other_choices.add(choice)
+                self.past_limits = self.past_limits or len(self.other_choices) > self.limits.calls
                 return None
             known = self._accumulators[choice] = Accumulator(limits=self.limits)
         return known
@@ -152,7 +152,7 @@ class Message:
         if key not in self._buffers:
             self._of_call[key] = accumulator
             self._buffers[key] = accumulator.announced_as(key)
-            self.open.add(key)
+            self.open_calls.add(key)
             self.past_limits = self.past_limits or len(self._buffers) > self.limits.calls
         return True
 

@@ -375,14 +375,14 @@ class Settler(Shown):
             return [quiet]
         if alarm is Alarm.AFTER_STOP:
             return self.end()
-        cause, open_calls = ALARM_CAUSES[alarm], tuple(sorted(self._message.open))
+        cause, open_calls = ALARM_CAUSES[alarm], tuple(sorted(self._message.open_calls))
         self._error = StreamIdle(cause, waited, self.stats.events, open_calls)
         return self.end(cause)
 
     def _phase(self) -> Phase:
         if self._message.stopped:
             return Phase.STOPPED
-        return Phase.IN_CALL if self._message.open else Phase.BETWEEN
+        return Phase.IN_CALL if self._message.open_calls else Phase.BETWEEN
 
     # Ending
 
@@ -469,7 +469,7 @@ class Settler(Shown):
             self.ending = None  # nothing is settled: it can still be ended
             raise
         self._outcomes = [outcome for _, outcome in settled]
-        self._stats.other_choices = len(message.others)
+        self._stats.other_choices = len(message.other_choices)
         self._close_accounts()
         lost = [one for one in self.external_calls if one.state is ExternalState.RUNNING]
         for external in lost:

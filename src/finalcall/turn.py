@@ -194,6 +194,7 @@ class SettledTurn:
         Raises:
             ValueError: A dispatchable call has no result, a result is for no call that stays, or
                 the provider keeps nothing.
+            TypeError: A result is nothing that can be sent.
             RuntimeError: The turn has not ended.
         """
         return self._settler.history(results, stored=stored)
