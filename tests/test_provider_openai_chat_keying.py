@@ -338,28 +338,6 @@ def test_names(oddity: str) -> None:
     assert [outcome.name for outcome in settle(*message(*steps), **options).outcomes] == expected
 
 
-@pytest.mark.parametrize(
-    ("unconfirmed", "outcomes"),
-    [
-        ("fail", [("a", "f", "abandoned", None), ("b", "f", "abandoned", None)]),
-        ("dispatch", [("a", *F, {"x": 1}), ("b", *F, {"x": 2})]),
-    ],
-)
-def test_calls_whose_fields_stand_in_the_delta(unconfirmed: Any, outcomes: list[Any]) -> None:
-    """Snowflake sends them so, and never a reason."""
-    deltas = [
-        {"type": "text", "content": "On it."},
-        {"type": "tool_use", "tool_use_id": "a", "name": "f"},
-        {"type": "tool_use", "input": '{"x":'},
-        {"type": "tool_use", "input": "1}"},
-        {"type": "tool_use", "tool_use_id": "b", "name": "f"},
-        {"type": "tool_use", "input": '{"x":2}'},
-    ]
-    settler = settle(*map(chunk, deltas), DONE, unconfirmed=unconfirmed)
-    assert settler.text == "On it."
-    assert words(settler) == outcomes
-
-
 def test_two_open_calls_with_one_id() -> None:
     """The index decides which of the two a piece with that id belongs to."""
     heads = [entry("", "f", "same"), entry("", "g", "same", 1)]

@@ -12,6 +12,7 @@ from finalcall.events import (
     CallIdentity,
     CallKind,
     CallWithdrawn,
+    ExternalState,
     StreamFault,
 )
 from finalcall.narrow import is_mapping
@@ -203,6 +204,25 @@ class ChoiceCalls:
         self.legacy = None
         self._keys.see(legacy, index, call_id)
         return legacy
+
+    def read_answer(self, call_id: str, name: str) -> None:
+        """Take the answer to a call: the service ran it, whoever should.
+
+        Args:
+            call_id: The call's id.
+            name: Its name as the answer gives it, or `""`.
+        """
+        call = self._keys.named(call_id)
+        if call is not None:
+            name = call.identity.name or name
+            if not call.external:
+                call.external = call.completed = True
+                self._empty.pop(call.identity.key, None)
+                withdrawn = CallWithdrawn(call.open_call.call, self._sink.carried())
+                self._sink.events.append(withdrawn)
+        done = ExternalState.DONE
+        answered = self._owner.external(call_id, name or "tool", self._sink.carried(), done)
+        self._sink.events.append(answered)
 
     def stop(self) -> None:
         """A stop reason came: it is the end of every call that is open."""

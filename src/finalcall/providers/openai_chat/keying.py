@@ -199,6 +199,10 @@ class CallKeys:
         """Whether a call has this id."""
         return call_id in self._by_id
 
+    def named(self, call_id: str) -> KeyedCall | None:
+        """The call that has this id."""
+        return self._by_id.get(call_id)
+
     def is_new(self, index: int | None) -> bool:
         """Whether no call was seen with this index; without one, the latest is meant."""
         return index is not None and index not in self._by_index

@@ -231,6 +231,10 @@ class ChatNormaliser(Normaliser):
         )
 
     def _read_delta(self, choice: Choice, delta: Mapping[str, Any]) -> None:
+        if delta.get("role") == "tool" and (call_id := read_text(delta, "tool_call_id")):
+            # An agent behind the service ran the call, and shows what came of it.
+            choice.calls.read_answer(call_id, read_text(delta, "name"))
+            return
         for name, value in delta.items():
             if value is not None and name in self._readers:
                 self._readers[name](choice, value)
