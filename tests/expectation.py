@@ -13,16 +13,10 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from finalcall import Dispatchable, Failed, Outcome, SchemaError
+from tests.facts import complete
 
-COMPLETE = {
-    "tool_use", "end_turn", "stop_sequence",
-    "tool_calls", "stop", "function_call", "eos",
-    "completed",
-    "STOP",
-    "TOOL_CALL", "COMPLETE", "STOP_SEQUENCE",
-    "requires_action",
-}  # fmt: skip
-"""Every word in the recordings that ends a message well."""
+COMPLETE = complete()
+"""Every word in the recordings that ends a message well, as their folders say it."""
 
 Settled = tuple[str | None, str | None, str, Any]
 """Call id, tool name, outcome word, arguments where the document was read."""

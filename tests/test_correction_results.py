@@ -21,9 +21,9 @@ from finalcall.correction import (
     run_turn,
 )
 from finalcall.correction.ledger import noted, recalled
-from finalcall.providers import PROVIDERS
 from finalcall.results import as_result
 from finalcall.testing import Reply, ScriptedModel
+from finalcall.testing.rendering import RENDERERS
 from tests.asking import ASKED, BAD_TITLE, GOOD, NO_TITLE, TOOLS, Model, Run, both, reply, said
 
 
@@ -188,7 +188,7 @@ def test_a_number_that_json_has_not_reaches_the_model(
 # Arguments that who runs a call changes
 
 
-@pytest.mark.parametrize("provider", [name for name in PROVIDERS if name != "langchain"])
+@pytest.mark.parametrize("provider", RENDERERS)
 def test_a_tool_that_changes_its_arguments_changes_no_history(provider: str) -> None:
     """The model is shown the call that it made."""
 

@@ -10,8 +10,8 @@ import pytest
 
 from finalcall import Dispatchable, Failed, SchemaError, Settler, ToolSet
 from finalcall.outcomes import Cause
-from finalcall.providers import PROVIDERS
 from finalcall.testing import Reply, Text
+from finalcall.testing.rendering import RENDERERS
 from tests.history_rules import names
 
 TOOLS = ToolSet(
@@ -71,7 +71,6 @@ ENDINGS: dict[str, tuple[Reply, Ends]] = {
     ),
     "thinking": (Reply().thinking("Hm.").call("create_ticket", GOOD).stop(None), dropped),
 }
-WITH_WIRE = [name for name in PROVIDERS if name != "langchain"]
 
 
 def settled(provider: str, reply: Reply, end: Ends) -> Settler:
@@ -82,7 +81,7 @@ def settled(provider: str, reply: Reply, end: Ends) -> Settler:
     return settler
 
 
-@pytest.mark.parametrize("provider", WITH_WIRE)
+@pytest.mark.parametrize("provider", RENDERERS)
 @pytest.mark.parametrize(("reply", "end"), ENDINGS.values(), ids=ENDINGS)
 def test_the_conversation_can_go_on(provider: str, reply: Reply, end: Ends) -> None:
     """Every rule that the provider is known to hold messages to is kept, whatever failed."""
@@ -118,7 +117,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("provider", WITH_WIRE)
+@pytest.mark.parametrize("provider", RENDERERS)
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_a_name_that_is_no_tools_goes_back_as_one_that_is_taken(provider: str, name: str) -> None:
     """In the call and in its answer: a model may make up any name, and services take few."""
@@ -136,7 +135,7 @@ def test_a_name_that_is_no_tools_goes_back_as_one_that_is_taken(provider: str, n
     assert "'create_ticket'" in sent
 
 
-@pytest.mark.parametrize("provider", WITH_WIRE)
+@pytest.mark.parametrize("provider", RENDERERS)
 def test_a_name_that_was_offered_is_never_changed(provider: str) -> None:
     """The service has taken it."""
     turn = Settler(tools=ToolSet({"web.search-2": {}}), provider=provider)

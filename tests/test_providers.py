@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,9 @@ import finalcall.providers
 from finalcall import Settler
 from finalcall.providers import PROVIDERS
 from finalcall.stop_reasons import Verdict
-from tests.streams import FIXTURES
+from finalcall.testing.routes import ROUTES
+from finalcall.tools.shapes import SHAPES
+from tests.facts import FACTS, FIXTURES, outside
 
 SOURCE = Path(finalcall.providers.__file__).parent
 
@@ -42,12 +43,29 @@ def test_every_file_has_a_row_and_every_row_a_file() -> None:
 def test_every_provider_has_its_fixtures(name: str) -> None:
     """Recordings with their expectations, and the facts that the documents are made of."""
     folder = FIXTURES / name
-    facts = tomllib.loads((folder / "provider.toml").read_text(encoding="utf-8"))
-    assert {"title", "announced", "ended", "stopped"} <= set(facts)
+    facts = FACTS[name]
+    assert {"title", "announced", "ended", "stopped", "complete"} <= set(facts)
     for quirk in facts.get("quirks", []):
         assert quirk["text"].strip()
         assert "recording" not in quirk or (folder / quirk["recording"]).is_file(), quirk
     assert (folder / "EXPECTED.jsonl").is_file()
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_the_words_that_end_well_are_the_tables(name: str) -> None:
+    """What the recordings' folder says ends a message well, the provider's own table says too."""
+    table = PROVIDERS[name].normaliser.stop_reasons
+    assert {word: table.get(word) for word in FACTS[name]["complete"]} == dict.fromkeys(
+        FACTS[name]["complete"], Verdict.COMPLETE
+    )
+
+
+def test_a_provider_has_a_row_in_each_table_that_it_does_not_stay_outside_of() -> None:
+    """Lists of tools and the server's paths; replies and OpenTelemetry have a test of their own."""
+    assert set(SHAPES) - {"mcp"} == set(PROVIDERS) - outside("tools")
+    assert {route.provider for route in ROUTES} == set(PROVIDERS) - outside("server")
+    named = {word for facts in FACTS.values() for word in facts.get("outside", [])}
+    assert named == {"replies", "tools", "server", "opentelemetry"}
 
 
 def test_every_fixture_folder_has_a_provider() -> None:

@@ -30,6 +30,7 @@ from finalcall.testing.rendering.objects import to_objects
 from finalcall.testing.rendering.words import WORDS, can_pause
 from finalcall.testing.strategies import matching, replies, schemas, toolsets, violating
 from tests.expectation import Settled, expected_outcomes, settled
+from tests.facts import outside
 
 TICKETS = {
     "create_ticket": {
@@ -167,8 +168,8 @@ def test_what_the_model_says_comes_out_everywhere(reply: Reply) -> None:
 
 
 def test_every_provider_is_there() -> None:
-    """A reply is rendered for every provider that has a stream of its own; LangChain passes on."""
-    assert set(RENDERERS) == set(WORDS) == set(PROVIDERS) - {"langchain"}
+    """A provider that is rendered has its words, and one without says that it stays outside."""
+    assert set(RENDERERS) == set(WORDS) == set(PROVIDERS) - outside("replies")
 
 
 @pytest.mark.parametrize("provider", sorted(RENDERERS))

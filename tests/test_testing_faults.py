@@ -104,7 +104,7 @@ def some_recordings() -> dict[str, Recording]:
     for name, path in recordings().items():
         provider = name.partition("/")[0]
         taken[provider] = taken.get(provider, 0) + 1
-        if provider != "langchain" and taken[provider] <= SAMPLES:
+        if provider in RENDERERS and taken[provider] <= SAMPLES:
             found[name] = Recording.read(path)
     return found
 
