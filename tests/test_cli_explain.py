@@ -429,6 +429,27 @@ def test_bad_input_is_a_sentence(
     assert output.out == ""
 
 
+def test_a_file_that_does_not_exist_is_bad_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it is for every other command, and as `--help` says."""
+    for command in ("explain", "replay", "gaps", "report", "serve"):
+        assert main([command, str(tmp_path / "none.jsonl")]) == 2
+        output = capsys.readouterr()
+        assert output.err.startswith(f"{command}: ")
+        assert output.out == ""
+
+
+@pytest.mark.parametrize("command", ["demo", "explain", "gaps", "replay", "report", "serve"])
+def test_every_help_lists_its_statuses(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page about the commands says so of each."""
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    output = capsys.readouterr().out
+    assert "exit status:\n  0  " in output
+    assert "\n  2  bad usage" in output
+
+
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 

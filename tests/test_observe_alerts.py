@@ -108,3 +108,25 @@ def test_every_alert_is_tested_and_on_the_page() -> None:
     assert len(alerts) == 6
     spoken = re.findall(r"alertname: (\w+)\n +exp_alerts:\n", TEST)
     assert set(spoken) == alerts == set(re.findall(r"`(Finalcall\w+)`", PAGE))
+
+
+def test_the_page_has_the_windows_minima_and_severities_of_the_rules() -> None:
+    """A row of its table says what the rule of that name asks for."""
+    stated = {
+        name: (window, int(least), severity)
+        for name, window, least, severity in re.findall(
+            r"^\| `(Finalcall\w+)` \|[^|]+\| (\w+) \| (\d+) \w+ \| (\w+) \|$", PAGE, re.MULTILINE
+        )
+    }
+    rules = RULES.split("- alert: ")[1:]
+    asked = {rule.split("\n", 1)[0]: window_minimum_and_severity(rule) for rule in rules}
+    assert len(asked) == 6
+    assert stated == asked
+
+
+def window_minimum_and_severity(rule: str) -> tuple[str, int, str]:
+    """The one window of a rule, the count that it asks for, and how loud it is."""
+    (window,) = set(re.findall(r"\[(\w+)\]|:increase(\w+)", rule))
+    (least,) = re.findall(r">= (\d+)", rule)
+    (severity,) = re.findall(r"severity: (\w+)", rule)
+    return "".join(window), int(least), severity

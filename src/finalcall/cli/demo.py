@@ -47,6 +47,12 @@ examples:
   python -m finalcall demo --scene dropped     one of them
   python -m finalcall demo --list              what there is
   python -m finalcall demo --fast --async      without the pauses of typing, async only
+
+exit status:
+  0  every scene settled as it must
+  1  some scene settled otherwise
+  2  bad usage, or the client is not installed
+  130  stopped by Ctrl-C
 """
 
 

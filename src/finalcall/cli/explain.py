@@ -7,6 +7,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from finalcall.cli.explaining import RULES, Explanation, Fact, explain, word
@@ -44,7 +45,7 @@ examples:
 exit status:
   0  every call is explained, whatever it settled as
   1  the file could not be read, or holds no known provider's stream
-  2  bad usage, such as a call that the stream does not have
+  2  bad usage, such as a file that does not exist, or a call that the stream does not have
 """
 
 
@@ -89,6 +90,9 @@ def run(options: argparse.Namespace) -> int:
         0 where it is explained, 1 where the file could not be read, 2 for bad usage.
     """
     allow_any_text(sys.stdout)
+    if not Path(options.file).exists():
+        sys.stderr.write(f"explain: no file is called {options.file!r}\n")
+        return 2
     try:
         _, tools = read_tools(options.tools)
     except ValueError as error:

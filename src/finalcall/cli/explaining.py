@@ -42,7 +42,8 @@ RULES: Final[Mapping[int, str]] = {
 ADVICE: Final[Mapping[Cause, str]] = {
     Cause.TOKEN_CEILING: "ask again with a larger output limit; never ask to continue a cut call",
     Cause.SAFETY: "the same request will be stopped again: change what is asked, or tell the user",
-    Cause.PAUSED: "send the message back unchanged; the provider then goes on",
+    Cause.PAUSED: "ask again with the same request: a pause with a call of yours in it "
+    "cannot be sent back; one without is a resume and no failure",
     Cause.PROVIDER_ERROR: "ask again with the same request, later if the service is overloaded",
     Cause.UNKNOWN_STOP: "if the word is known to be a good end, say so: stop_reasons={word: "
     "Verdict.COMPLETE}; asking again changes nothing",
