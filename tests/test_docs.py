@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,19 @@ def test_every_generated_part_is_used(generate: ModuleType) -> None:
     """No part is generated for nobody."""
     text = "".join(path.read_text(encoding="utf-8") for path in documents.documents())
     assert [name for name in generate.PARTS if f"<!-- generated: {name} -->" not in text] == []
+
+
+def test_the_way_into_the_code_is_there() -> None:
+    """CONTRIBUTING names files that exist, and says of every package what it is for."""
+    text = (documents.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = text.split("## Where to begin reading\n")[1].split("\n## ")[0]
+    source = documents.ROOT / "src" / "finalcall"
+    files = re.findall(r"`([a-z_/]+\.py)`", text)
+    assert len(files) == 9
+    places = (source, documents.ROOT / "tests")
+    assert [name for name in files if not any((place / name).is_file() for place in places)] == []
+    packages = {path.parent.name for path in source.glob("*/__init__.py")}
+    assert set(re.findall(r"`([a-z_]+)/`", text)) - {"tests", "fixtures"} == packages
 
 
 def test_the_check_fails_when_stale(
