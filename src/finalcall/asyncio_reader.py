@@ -19,7 +19,7 @@ class _Signal:
         self._future = loop.create_future()
 
     def set(self) -> None:
-        """Let who waits go on."""
+        """Let whoever waits go on."""
         if not self._future.done():
             self._future.set_result(None)
 

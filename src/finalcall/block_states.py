@@ -103,7 +103,7 @@ BLOCK_TRANSITIONS: Final[Mapping[BlockState, Mapping[BlockInput, BlockState]]] =
 
 OPEN: Final = frozenset({BlockState.PREPARING, BlockState.WAITING, BlockState.RUNNING})
 """The states of which a person expects something more. All others are stated ends: `READY` is the
-stream's last word, and who runs the call goes on from it."""
+stream's last word, and whoever runs the call goes on from it."""
 
 EXTERNAL_INPUTS: Final[Mapping[ExternalState, BlockInput | None]] = {
     ExternalState.RUNNING: None,

@@ -10,7 +10,7 @@ Clock: TypeAlias = Callable[[], float]
 
 
 class MovedClock(Protocol):
-    """A clock that somebody moves by hand, so that who waits must be told when to look again."""
+    """A clock that somebody moves by hand: whoever waits must be told when to look again."""
 
     def __call__(self) -> float:
         """The time, in seconds."""

@@ -1,4 +1,4 @@
-"""The open connection of a stream: bounds its reads, and wakes who is blocked in one.
+"""The open connection of a stream: bounds its reads, and wakes whoever is blocked in one.
 
 Works on any HTTP response that looks like httpx's, without importing httpx.
 """

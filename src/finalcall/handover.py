@@ -14,7 +14,7 @@ _AHEAD: Final = 64
 """Things that may lie ready: enough to hide the hand-over, little to hold."""
 
 _PATIENCE: Final = 5.0
-"""Seconds that who moves a clock by hand gives the taker to act: more than it ever needs."""
+"""Seconds that whoever moves a clock by hand gives the taker to act: more than it ever needs."""
 
 
 @final

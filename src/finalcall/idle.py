@@ -134,7 +134,7 @@ class Clocks:
         unproductive: Seconds waited without progress before the present wait.
         unsettled: A wait is over, and no event has yet said what it was good for.
         quiet_for: Seconds of the longest silence that should have been told by a `StreamQuiet`, and
-            ended before anybody could; `None` where there was none. Who tells it sets it back.
+            ended before anybody could; `None` where there was none. Whoever tells it sets it back.
         slack: While `unproductive` is above this, the next deadline may be nearer than `shortest`.
     """
 
@@ -325,7 +325,7 @@ class Clocks:
         if now >= stalled:
             return Alarm.STALLED
         if now >= self._next_quiet(since):
-            # However often it passed, who looks late is told once.
+            # However often it passed, a caller that looks late is told once.
             told = self._quiets if since == self._quiet_since else 0
             self._quiets = max(told + 1, int((now - since) // self._quiet))
             self._quiet_since = since

@@ -1,7 +1,7 @@
 """Reads a stream in a thread of its own, a bounded number of events ahead.
 
-For iterators that nothing else can interrupt, and for who wants to hear of a silence while it
-lasts. Where the connection is known, closing wakes the thread; else it ends with its read.
+For iterators that nothing else can interrupt, and for callers that want to hear of a silence
+while it lasts. Where the connection is known, closing wakes the thread; else it ends with its read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads a stream in a task of the turn's own and hands its events over, until a deadline.
 
 The same for asyncio and trio; what differs between them is a `ReadingTask`. A limit that passes
-only wakes who waits here, and a cancellation only passes through: neither touches the other.
+only wakes whoever waits here, and a cancellation only passes through: neither touches the other.
 """
 
 from __future__ import annotations

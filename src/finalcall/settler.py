@@ -164,7 +164,7 @@ class Settler(Shown):
                 return self._tell_late() + self._feed(native, None)
             return [*self.feed_all((native,))]
         self.clocks.pause(now)
-        self.clocks.quiet_for = None  # who keeps time by `deadline` and `tick` was told by them
+        self.clocks.quiet_for = None  # a caller that keeps time was told by `tick`
         return [*self.feed_all((native,), lambda: now)]
 
     def feed_all(self, natives: Iterable[Any], clock: Clock | None = None) -> Iterator[Event]:
@@ -284,7 +284,7 @@ class Settler(Shown):
             if len(events) > 1 or not message.take(events[0]):
                 events = self._take_all(events)
             elif type(events[0]) is ArgumentsDelta:
-                if self._blocks is None:  # who looks on is told of every piece, one by one
+                if self._blocks is None:  # blocks are told of every piece, one by one
                     self._consecutive = expected_after(
                         events[0], normaliser, message, self._previews
                     )

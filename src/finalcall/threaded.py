@@ -18,7 +18,7 @@ class Signal(Protocol):
     """What asyncio and trio both call an event: it is set once, and waited for."""
 
     def set(self) -> object:
-        """Let who waits go on."""
+        """Let whoever waits go on."""
         ...
 
     async def wait(self) -> object:

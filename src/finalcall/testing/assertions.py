@@ -1,4 +1,4 @@
-"""What a test of an agent asserts of its turns, with messages for who reads a failed test."""
+"""What a test of an agent asserts of its turns, with messages for whoever reads a failed test."""
 
 from __future__ import annotations
 
