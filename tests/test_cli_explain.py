@@ -408,7 +408,7 @@ def test_sensitive_free_text_is_masked_whole() -> None:
     [
         (b"", [], "empty"),
         (b"# Notes", [], "no event of a known provider"),
-        (b'{"a": 1}\n{"event": null, "data": {}}\n', [], "first event"),
+        (b'{"a": 1}\n{"event": null, "data": {"odd": 1}}\n', [], "first event"),
         (b"{}", ["--tools", "none"], "none: No such file"),
     ],
 )
