@@ -70,11 +70,13 @@ def cases(directory: Path) -> list[Case]:
         for row in rows
         if (home / row["file"]).is_relative_to(directory)
     ]
-    return [
+    found = [
         case
         for case in found
         if Recording.read(case.path).header.get("dialect") not in OUT_OF_SCOPE
     ]
+    assert found, f"no recording below {directory}"  # a sweep over none would pass
+    return found
 
 
 def fixture_cases() -> list[Case]:

@@ -10,7 +10,7 @@ import pytest
 
 from finalcall import Settler
 from tests.chat_chunks import DONE, chunk, entry, message, settle, words
-from tests.streams import FIXTURES, cases, outcomes_of
+from tests.streams import FIXTURES, Case, cases, outcomes_of
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -30,15 +30,15 @@ def litellm_chunk() -> Any:
     return ModelResponseStream
 
 
-def test_chunks_settle_as_the_services_own(litellm_chunk: Any) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_chunks_settle_as_the_services_own(case: Case, litellm_chunk: Any) -> None:
     """It fills indexes in and renames reasons; the calls settle as they would on the wire."""
-    for case in CASES:
-        settler = Settler(tools=case.tools(), choices="all")
-        for native in case.recording.to_dicts():
-            settler.feed(native if isinstance(native, str) else litellm_chunk(**native))
-        settler.end()
-        assert settler.provider == "openai-chat"
-        assert outcomes_of(settler) == case.expected(), case.name
+    settler = Settler(tools=case.tools(), choices="all")
+    for native in case.recording.to_dicts():
+        settler.feed(native if isinstance(native, str) else litellm_chunk(**native))
+    settler.end()
+    assert settler.provider == "openai-chat"
+    assert outcomes_of(settler) == case.expected()
 
 
 def test_indexes_numbered_anew_in_each_chunk(litellm_chunk: Any) -> None:

@@ -136,12 +136,19 @@ def test_only_complete_runs_calls(word: str) -> None:
 
 def test_the_policy_codes_are_the_sdks() -> None:
     """Each code that is no failure of the provider's is one that the SDK knows."""
-    codes = set(get_args(ResponseError.model_fields["code"].annotation))
-    for code in codes:
+    causes: dict[str, Cause] = {}
+    for code in get_args(ResponseError.model_fields["code"].annotation):
         settler = settle(created(), *call(), ending("failed", error={"code": code}))
         assert settler.ending is not None
-        is_policy = code.endswith(("_policy", "_policy_violation"))
-        assert (settler.ending.cause is Cause.SAFETY) is is_policy, code
+        causes[code] = settler.ending.cause
+    assert set(causes.values()) == {Cause.SAFETY, Cause.PROVIDER_ERROR}
+    policies = {code for code, cause in causes.items() if cause is Cause.SAFETY}
+    assert policies == {
+        "bio_policy",
+        "image_content_policy_violation",
+        "misalignment_policy_violation",
+    }
+    assert policies == {code for code in causes if "policy" in code}  # a new one fails here
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -257,7 +264,7 @@ def test_the_same_response_from_its_start() -> None:
         ({"type": "message_start"}, False),
     ],
 )
-def test_recognition(native: Any, ours: bool) -> None:
+def test_the_first_event_tells_whose_stream_it_is(native: Any, ours: bool) -> None:
     """By the type alone, without claiming another provider's first event."""
     try:
         name = recognise(native).name

@@ -6,7 +6,13 @@ import itertools
 import types
 from typing import Any
 
+import anthropic
+import cohere
+import ollama
 import pytest
+from google.genai import types as google
+from mistralai.client import models as mistral
+from openai.types import responses as openai
 
 from finalcall.tools import ToolSet
 from finalcall.tools.shapes import SHAPES
@@ -354,39 +360,33 @@ def test_objects_with_the_names_of_mcp_are_understood() -> None:
 # -- the SDKs' own objects ------------------------------------------------------------------------
 
 
-def google_genai() -> tuple[Any, str, Any]:
-    sdk = pytest.importorskip("google.genai.types")
-    schema = sdk.Schema(
-        type="OBJECT", properties={"city": sdk.Schema(type="STRING")}, required=["city"]
-    )
-    declaration = sdk.FunctionDeclaration(name="weather", parameters=schema)
-    tool = sdk.Tool(function_declarations=[declaration], google_search=sdk.GoogleSearch())
+def google_tool() -> tuple[Any, str, Any]:
+    city = google.Schema(type=google.Type.STRING)
+    schema = google.Schema(type=google.Type.OBJECT, properties={"city": city}, required=["city"])
+    declaration = google.FunctionDeclaration(name="weather", parameters=schema)
+    tool = google.Tool(function_declarations=[declaration], google_search=google.GoogleSearch())
     return tool, "gemini", [tool.model_dump(mode="json", by_alias=True, exclude_none=True)]
 
 
-def mistral() -> tuple[Any, str, Any]:
-    sdk = pytest.importorskip("mistralai.client.models")
-    tool = sdk.Tool(function=sdk.Function(name="weather", parameters=CITY))
+def mistral_tool() -> tuple[Any, str, Any]:
+    tool = mistral.Tool(function=mistral.Function(name="weather", parameters=CITY))
     return tool, "mistral", None
 
 
-def cohere() -> tuple[Any, str, Any]:
-    sdk = pytest.importorskip("cohere")
-    tool = sdk.ToolV2(function=sdk.ToolV2Function(name="weather", parameters=CITY))
+def cohere_tool() -> tuple[Any, str, Any]:
+    tool = cohere.ToolV2(function=cohere.ToolV2Function(name="weather", parameters=CITY))
     return tool, "cohere", None
 
 
-def ollama() -> tuple[Any, str, Any]:
-    function = pytest.importorskip("ollama").Tool.Function
+def ollama_tool() -> tuple[Any, str, Any]:
+    function = ollama.Tool.Function
     city = function.Parameters.Property(type="string")
     parameters = function.Parameters(properties={"city": city}, required=["city"])
-    sdk = pytest.importorskip("ollama")
-    return sdk.Tool(function=function(name="weather", parameters=parameters)), "ollama", None
+    return ollama.Tool(function=function(name="weather", parameters=parameters)), "ollama", None
 
 
-def openai_responses() -> tuple[Any, str, Any]:
-    sdk = pytest.importorskip("openai.types.responses")
-    tool = sdk.FunctionTool(type="function", name="weather", parameters=CITY, strict=True)
+def openai_tool() -> tuple[Any, str, Any]:
+    tool = openai.FunctionTool(type="function", name="weather", parameters=CITY, strict=True)
     return tool, "openai-responses", None
 
 
@@ -394,12 +394,13 @@ def anthropic_tool() -> tuple[Any, str, Any]:
     def weather(city: str) -> str:
         return city
 
-    tool = pytest.importorskip("anthropic").beta_tool(weather, input_schema=CITY)
+    tool = anthropic.beta_tool(weather, input_schema=CITY)
     return tool, "anthropic", [tool.to_dict()]
 
 
 @pytest.mark.parametrize(
-    "make", [google_genai, mistral, cohere, ollama, openai_responses, anthropic_tool]
+    "make",
+    [google_tool, mistral_tool, cohere_tool, ollama_tool, openai_tool, anthropic_tool],
 )
 def test_an_sdk_object_is_read_as_its_dict_would_be(make: Any) -> None:
     """Objects are known by what they can do, so any version of an SDK will do."""
