@@ -8,13 +8,12 @@ import cohere
 import httpx
 import pytest
 
-from finalcall import AsyncTurn, Cause, Turn
-from finalcall.testing import CloseAbruptly, RecordedEvent, Recording, cut_after, stall_after
+from finalcall import AsyncTurn, Turn
+from finalcall.testing import RecordedEvent, Recording
 from tests.real_clients import arun, differences, run, serve
 from tests.streams import FIXTURES, cases, outcomes_of
 
 CASES = cases(FIXTURES / "cohere")
-CALL = next(case for case in CASES if "-003-" in case.path.name)
 
 REQUEST: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
 
@@ -85,40 +84,3 @@ def test_version_1_settles_alike_in_every_form(framing: Any) -> None:
     assert outcomes_of(turn) == [(None, "search", "dispatchable", {"q": "x"})]
     assert outcomes_of(run(V1.to_dicts())) == outcomes_of(turn)
     assert outcomes_of(run([V1.to_bytes(framing)])) == outcomes_of(turn)
-
-
-@pytest.mark.parametrize("events", range(1, len(CALL.recording.events), 6))
-def test_a_clean_cut(events: int) -> None:
-    """The client ends quietly; every call that was announced by then is abandoned."""
-    turn = chat(CALL.recording.to_script().with_faults(cut_after(events)))
-    assert {one[2] for one in outcomes_of(turn)} <= {"abandoned"}
-    assert turn.ending is not None
-    assert turn.ending.cause is Cause.ENDED_EARLY
-
-
-def test_a_lost_connection() -> None:
-    """What the transport raises is kept, and nothing runs."""
-    lost = cut_after(len(CALL.recording.events) - 5, CloseAbruptly())
-    turn = chat(CALL.recording.to_script().with_faults(lost))
-    assert [one[2] for one in outcomes_of(turn)] == ["abandoned"]
-    assert turn.ending is not None
-    assert turn.ending.cause is Cause.DISCONNECTED
-
-
-STALLED = CALL.recording.to_script().with_faults(stall_after(len(CALL.recording.events) - 5))
-
-
-def test_silence_inside_a_call() -> None:
-    """The turn ends by its own clock while the client still waits."""
-    turn = chat(STALLED, idle_timeout=0.3)
-    assert [one[2] for one in outcomes_of(turn)] == ["abandoned"]
-    assert turn.ending is not None
-    assert turn.ending.cause is Cause.IDLE
-
-
-async def test_silence_inside_a_call_asynchronously() -> None:
-    """The same in a loop."""
-    turn = await achat(STALLED, idle_timeout=0.3)
-    assert [one[2] for one in outcomes_of(turn)] == ["abandoned"]
-    assert turn.ending is not None
-    assert turn.ending.cause is Cause.IDLE

@@ -7,8 +7,8 @@ from typing import Any
 import ollama
 import pytest
 
-from finalcall import AsyncTurn, Cause, Turn
-from finalcall.testing import CloseAbruptly, RecordedEvent, Recording, cut_after, stall_after
+from finalcall import AsyncTurn, Turn
+from finalcall.testing import RecordedEvent, Recording
 from tests.real_clients import arun, differences, run, serve
 from tests.streams import FIXTURES, cases, outcomes_of
 
@@ -73,41 +73,3 @@ def test_an_error_line() -> None:
         for form in (recording.to_dicts(), [recording.to_bytes()])
     ]
     assert kinds == [["abandoned"]] * 3
-
-
-@pytest.mark.parametrize("before_the_end", [1, 2, 10])
-def test_a_clean_cut(before_the_end: int) -> None:
-    """The client ends quietly; every call that was announced by then is abandoned."""
-    events = len(CALL.recording.events) - before_the_end
-    turn = chat(CALL.recording.to_script().with_faults(cut_after(events)))
-    assert {one[2] for one in outcomes_of(turn)} <= {"abandoned"}
-    assert turn.ending is not None
-    assert turn.ending.cause is Cause.ENDED_EARLY
-
-
-def test_a_lost_connection() -> None:
-    """What the transport raises is kept, and nothing runs."""
-    lost = cut_after(len(CALL.recording.events) - 1, CloseAbruptly())
-    turn = chat(CALL.recording.to_script().with_faults(lost))
-    assert [one[2] for one in outcomes_of(turn)] == ["abandoned"]
-    assert turn.ending is not None
-    assert turn.ending.cause is Cause.DISCONNECTED
-
-
-STALLED = CALL.recording.to_script().with_faults(stall_after(len(CALL.recording.events) - 1))
-
-
-def test_silence_after_a_call() -> None:
-    """The turn ends by its own clock while the client still waits."""
-    turn = chat(STALLED, idle_timeout=0.3)
-    assert [one[2] for one in outcomes_of(turn)] == ["abandoned"]
-    assert turn.ending is not None
-    assert turn.ending.cause is Cause.IDLE
-
-
-async def test_silence_after_a_call_asynchronously() -> None:
-    """The same in a loop."""
-    turn = await achat(STALLED, idle_timeout=0.3)
-    assert [one[2] for one in outcomes_of(turn)] == ["abandoned"]
-    assert turn.ending is not None
-    assert turn.ending.cause is Cause.IDLE
