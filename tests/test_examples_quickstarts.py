@@ -10,7 +10,9 @@ from tests.example_scripts import example, serving
 TICKET = {"project": "BILLING", "title": "Night run", "priority": "urgent"}
 
 
-def test_anthropic(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_anthropics_corrects_a_call_and_runs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A wrong call is answered for the caller, the right one runs, the message ends the loop."""
     script = [
         Reply().text("One moment.").call("create_ticket", TICKET | {"priority": "high"}),
@@ -26,7 +28,9 @@ def test_anthropic(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "One moment. [correct]\n [dispatch]\nIt is open. [done]\n"
 
 
-async def test_openai(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_openais_corrects_a_call_and_runs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The same over the Responses API, in asyncio."""
     script = [
         Reply().call("get_weather", {"unit": "celsius"}),

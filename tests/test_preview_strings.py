@@ -67,7 +67,9 @@ PIECES: dict[str, tuple[str, bool, tuple[list[str], str, bool]]] = {
 
 
 @pytest.mark.parametrize(("text", "in_string", "expected"), PIECES.values(), ids=PIECES.keys())
-def test_pieces(text: str, in_string: bool, expected: tuple[list[str], str, bool]) -> None:
+def test_a_text_is_split_at_its_quotes(
+    text: str, in_string: bool, expected: tuple[list[str], str, bool]
+) -> None:
     """Pieces alternate between inside and outside, and stop where the text becomes malformed."""
     assert split_pieces(text, in_string=in_string) == expected
 

@@ -377,7 +377,7 @@ def test_content_in_parts_and_in_audio() -> None:
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_reasoning(field: str) -> None:
+def test_reasoning_is_told_once_whichever_field_it_comes_in(field: str) -> None:
     """It reaches a screen as reasoning, once, whichever field it comes in."""
     settler = Settler("openai-chat", tools=None)
     both = {"reasoning_content": "hm", "reasoning": "hm"}
@@ -415,7 +415,7 @@ FIRST: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("form", FIRST)
-def test_recognition(form: str) -> None:
+def test_every_form_is_known_from_its_first_event(form: str) -> None:
     """Known from the first event, dict or object."""
     assert recognise(FIRST[form]).name == "openai-chat"
 

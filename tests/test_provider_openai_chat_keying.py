@@ -331,7 +331,7 @@ NAMES: dict[str, tuple[list[Any], tuple[str, ...] | None, list[str]]] = {
 
 
 @pytest.mark.parametrize("oddity", NAMES)
-def test_names(oddity: str) -> None:
+def test_a_name_is_known_in_whatever_pieces_it_comes(oddity: str) -> None:
     """A name comes once, again with every piece, in pieces, or a little longer each time."""
     steps, offered, expected = NAMES[oddity]
     options = {"tools": None if offered is None else tools(*offered)}
@@ -372,7 +372,7 @@ ARGUMENTS: dict[str, tuple[list[Any], Any]] = {
 
 
 @pytest.mark.parametrize("oddity", ARGUMENTS)
-def test_arguments(oddity: str) -> None:
+def test_arguments_are_known_in_whatever_form_they_come(oddity: str) -> None:
     """Text is added, a value is the whole, nothing is nothing."""
     steps, expected = ARGUMENTS[oddity]
     (one,) = words(settle(*message(*steps)))

@@ -215,7 +215,7 @@ def streams(draw: st.DrawFn) -> list[Native]:
 
 @given(streams())
 @settings(max_examples=60, deadline=None)
-def test_odd_streams(natives: list[Native]) -> None:
+def test_streams_out_of_order_resume_as_they_would_have_gone_on(natives: list[Native]) -> None:
     """Items side by side, pieces without an announcement, ends that come twice: all the same."""
     expected = state(whole(natives))
     for seen, checkpoint in enumerate(checkpoints(natives), 1):
@@ -500,7 +500,9 @@ def test_a_lower_limit_ends_the_turn_at_once() -> None:
         (numbered([{"type": "mystery"}]), "no known provider"),
     ],
 )
-def test_no_checkpoint(natives: list[Native], says: str) -> None:
+def test_a_turn_that_cannot_be_resumed_gives_no_checkpoint(
+    natives: list[Native], says: str
+) -> None:
     """The error says why, and what can be resumed."""
     turn = Turn(natives, tools=None, raises=False)
     with pytest.raises(ValueError, match=says):
@@ -528,7 +530,9 @@ GOOD = [*checkpoints(SMALL)][INSIDE - 1]
         (GOOD | {"events": [*GOOD["events"], ending()]}, {}, "damaged"),
     ],
 )
-def test_no_resumption(checkpoint: Any, options: dict[str, Any], says: str) -> None:
+def test_a_checkpoint_that_does_not_fit_is_refused(
+    checkpoint: Any, options: dict[str, Any], says: str
+) -> None:
     """A checkpoint that is none is refused before its stream is touched."""
     rest = iter(SMALL[INSIDE:])
     with pytest.raises(ValueError, match=says):
