@@ -522,3 +522,45 @@ def test_no_argument_text_in_repr_or_str(text: str, stop: StopReason) -> None:
     assert SENTINEL not in repr(outcome) + str(outcome)
     for error in getattr(outcome, "errors", ()):
         assert SENTINEL not in repr(error) + str(error)
+
+
+def test_rule_1_a_fault_takes_the_trust_of_calls_before_a_ceiling() -> None:
+    """What the stream said before an error is proved by nothing."""
+    accumulator = Accumulator()
+    call(accumulator, key="a")
+    call(accumulator, key="b")
+    accumulator.feed(MessageStopped(CEILING))
+    accumulator.feed(StreamFault(Cause.PROVIDER_ERROR, "overloaded"))
+    outcomes = finalize(accumulator, CEILING, tools=None, truncation="last")
+    assert [type(outcome) for outcome in outcomes] == [Failed, Failed]
+
+
+def test_rule_2_unconfirmed_dispatch_is_not_for_a_withdrawn_call() -> None:
+    """The provider took it back."""
+    accumulator = Accumulator()
+    accumulator.feed(CallWithdrawn(call(accumulator)))
+    (outcome,) = finalize(accumulator, None, tools=None, unconfirmed="dispatch")
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "abandoned"
+
+
+def test_the_first_of_several_faults_is_the_cause() -> None:
+    """What follows it may be its consequence."""
+    accumulator = Accumulator()
+    call(accumulator)
+    accumulator.feed(StreamFault(Cause.SAFETY, "first"))
+    accumulator.feed(StreamFault(Cause.PROVIDER_ERROR, "second"))
+    (outcome,) = finalize(accumulator, None, tools=None)
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is Cause.SAFETY
+
+
+def test_a_text_that_is_restated_after_the_stop_reason_is_compared() -> None:
+    """The stop reason covered the first text, and no other."""
+    accumulator = Accumulator()
+    made = call(accumulator)
+    accumulator.feed(MessageStopped(GOOD))
+    accumulator.feed(ArgumentsRestated(made, '{"title": "y"}'))
+    (outcome,) = finalize(accumulator, GOOD, tools=None)
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "unparseable"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from finalcall.idle import Alarm, Clocks, Idle, Phase
+from finalcall.idle import AFTER_END, Alarm, Clocks, Idle, Phase
 
 IDLE = Idle(first=30, between=20, in_call=60, progress=100, quiet=5)
 
@@ -244,3 +244,64 @@ def test_of_silences_that_nobody_could_tell_the_longest_is_kept() -> None:
     assert clocks.expired(55.0) is Alarm.QUIET
     clocks.pause(56.0)
     assert clocks.quiet_for is None
+
+
+def test_a_silence_that_ends_when_it_is_due_to_be_told_is_kept() -> None:
+    """Who looks at that moment is told of it; who looks after it must be, too."""
+    clocks = Clocks(Idle(quiet=5.0))
+    clocks.wait(0.0)
+    clocks.pause(5.0)
+    assert clocks.quiet_for == 5.0
+
+
+def test_silence_after_a_stop_reason_is_not_kept() -> None:
+    """Nobody waits for more of the message."""
+    clocks = Clocks(Idle(quiet=1.0))
+    clocks.phase = Phase.STOPPED
+    clocks.wait(0.0)
+    clocks.pause(1.5)
+    assert clocks.quiet_for is None
+
+
+def test_who_goes_on_waiting_does_not_begin_anew() -> None:
+    """A wait that is announced twice has the deadline of the first."""
+    clocks = Clocks(IDLE)
+    clocks.phase = Phase.BETWEEN
+    clocks.wait(0.0)
+    clocks.wait(10.0)
+    assert clocks.deadline(hard=True) == 20.0
+
+
+@pytest.mark.parametrize(("after_stop", "limit"), [(2.0, AFTER_END), (0.01, 0.01)])
+def test_the_wait_for_the_end_of_the_body_is_short(after_stop: float, limit: float) -> None:
+    """It begins anew, may be shorter still, and nothing that arrives prolongs it."""
+    clocks = Clocks(IDLE, after_stop=after_stop)
+    clocks.wait(0.0)
+    arrive(clocks, 7.0, progress=False)
+    clocks.wait(7.0)
+    clocks.wait_last(10.0)
+    clocks.heard(10.0 + limit / 2)
+    assert clocks.deadline() == 10.0 + limit
+    assert clocks.expired(10.0 + limit) is Alarm.AFTER_STOP
+
+
+def test_limits_count_at_the_moment_that_they_name() -> None:
+    """Progress like silence; a limit that ends a silence untold is preceded by its telling."""
+    clocks = Clocks(Idle(between=None, progress=50, quiet=5))
+    clocks.phase = Phase.BETWEEN
+    clocks.wait(0.0)
+    assert clocks.moment(50.0) == 5.0
+    assert clocks.expired(50.0) is Alarm.STALLED
+
+
+def test_a_gap_is_all_that_was_waited_between_two_events() -> None:
+    """Pieces of an event that come one by one are in one gap."""
+    clocks = Clocks(IDLE)
+    clocks.wait(0.0)
+    clocks.pause(3.0)
+    clocks.wait(10.0)
+    clocks.pause(14.0)
+    clocks.wait(20.0)
+    assert clocks.gap(21.0) == 8.0
+    arrive(clocks, 21.0, progress=True)
+    assert clocks.gap(30.0) == 0.0
