@@ -12,7 +12,7 @@ import httpx
 import httpx2
 import pytest
 
-from finalcall.connection import connection_of
+from finalcall.sources.connection import connection_of
 from finalcall.testing import FaultServer, Pause, Script, Send
 
 LIBRARIES = pytest.mark.parametrize("library", [httpx, httpx2], ids=["httpx", "httpx2"])

@@ -119,8 +119,8 @@ def test_the_command_line_loads_no_sdk() -> None:
 @pytest.mark.parametrize(
     ("run", "expected"),
     [
-        ("import asyncio\nasyncio.run(main())", {"asyncio", "finalcall.asyncio_reader"}),
-        ("import trio\ntrio.run(main)", {"trio", "sniffio", "finalcall.trio_reader"}),
+        ("import asyncio\nasyncio.run(main())", {"asyncio", "finalcall.sources.asyncio_reader"}),
+        ("import trio\ntrio.run(main)", {"trio", "sniffio", "finalcall.sources.trio_reader"}),
     ],
 )
 def test_an_asynchronous_turn_loads_only_the_loop_that_runs_it(
@@ -129,5 +129,5 @@ def test_an_asynchronous_turn_loads_only_the_loop_that_runs_it(
     """A program on one never loads the other, nor anything to tell them apart."""
     turn = "async def main(): await finalcall.asettle([], tools=None, raises=False)"
     loaded = loaded_by(f"import finalcall\n{turn}\n{run}")
-    readers = {"finalcall.asyncio_reader", "finalcall.trio_reader"}
+    readers = {"finalcall.sources.asyncio_reader", "finalcall.sources.trio_reader"}
     assert loaded & {*LOOPS, *readers} == expected

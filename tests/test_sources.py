@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from finalcall.connection import Connection
-from finalcall.direct import DirectSource
 from finalcall.idle import Clocks, Idle, Phase
-from finalcall.opening import Opening
 from finalcall.pacing import Pacing
-from finalcall.pumped import PumpedSource
-from finalcall.sources import OpeningSource, open_source
+from finalcall.sources.choosing import OpeningSource, open_source
+from finalcall.sources.connection import Connection
+from finalcall.sources.direct import DirectSource
+from finalcall.sources.opening import Opening
+from finalcall.sources.pumped import PumpedSource
+from finalcall.sources.waiting import Broken, Overdue, Source, Waiting
 from finalcall.testing import FakeClock
-from finalcall.waiting import Broken, Overdue, Source, Waiting
 
 
 class Stream:

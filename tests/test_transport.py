@@ -13,9 +13,9 @@ import httpx
 import httpx2
 import pytest
 
-from finalcall.hooks import ahear, hear, listen
+from finalcall.sources.hooks import ahear, hear, listen
+from finalcall.sources.transport import tap
 from finalcall.testing import FaultServer, Script, Send
-from finalcall.transport import tap
 from tests.messages import CLEAN, to_sse
 
 CHUNKS = [to_sse([event]) for event in CLEAN]

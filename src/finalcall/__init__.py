@@ -60,10 +60,10 @@ _HOMES = {
     "Verdict": "stop_reasons",
     "Violation": "outcomes",
     "__version__": "version",
-    "ahear": "hooks",
+    "ahear": "sources.hooks",
     "asettle": "settling",
     "finalize": "finalizing",
-    "hear": "hooks",
+    "hear": "sources.hooks",
     "settle": "settling",
 }
 """The module of each name. It is loaded when the name is first used, so that `import finalcall`

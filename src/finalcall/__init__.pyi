@@ -27,7 +27,6 @@ from finalcall.events import (
     TextDelta,
 )
 from finalcall.finalizing import finalize
-from finalcall.hooks import ahear, hear
 from finalcall.idle import Idle
 from finalcall.lifecycle import State
 from finalcall.limits import Limits
@@ -37,6 +36,7 @@ from finalcall.providers import UnrecognisedStream
 from finalcall.results import ToolResult
 from finalcall.settler import Settler
 from finalcall.settling import asettle, settle
+from finalcall.sources.hooks import ahear, hear
 from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason, Verdict
 from finalcall.tools import Tool, ToolSet

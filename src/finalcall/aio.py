@@ -14,17 +14,17 @@ from typing import Any, Self, Unpack, cast, final
 
 from finalcall.checkpoints import provider_to_resume, replay
 from finalcall.clock import Clock, read
-from finalcall.closing import close_without_waiting
 from finalcall.events import Event
 from finalcall.faults import cause_of
-from finalcall.opening import Opening, request_options
 from finalcall.outcomes import Cause
 from finalcall.pacing import Pacing
-from finalcall.reader import Reader
 from finalcall.settler import Settler
+from finalcall.sources.closing import close_without_waiting
+from finalcall.sources.opening import Opening, request_options
+from finalcall.sources.reader import Reader
+from finalcall.sources.waiting import Exhausted, Overdue, Waiting
 from finalcall.tools import ToolsLike
 from finalcall.turn import REST, SettledTurn, TurnOptions, leaves_rest
-from finalcall.waiting import Exhausted, Overdue, Waiting
 
 
 @final

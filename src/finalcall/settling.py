@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from finalcall.aio import AsyncTurn
-from finalcall.closing import close_quietly_awaiting
 from finalcall.pacing import PacingChoice
+from finalcall.sources.closing import close_quietly_awaiting
 from finalcall.tools import ToolsLike
 from finalcall.turn import Turn, TurnOptions
 

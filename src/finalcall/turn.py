@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast, final
 
 from finalcall.checkpoints import checkpoint_of, provider_to_resume, replay
 from finalcall.clock import Clock, is_moved_by_hand, read
-from finalcall.closing import close_if_possible, close_quietly, tell_settled
 from finalcall.ending import Ending, TurnVerdict
 from finalcall.errors import RefusedStream
 from finalcall.events import Anomaly, Event, ExternalCall
 from finalcall.faults import cause_of
-from finalcall.opening import Opening, request_options
 from finalcall.option_checks import check_options
 from finalcall.options import SettlerOptions, refuse_unknown
 from finalcall.outcomes import Cause, Outcome
@@ -26,12 +24,14 @@ from finalcall.refused import refusal_of_stream
 from finalcall.results import Results
 from finalcall.retry import Retry
 from finalcall.settler import Settler
-from finalcall.sources import open_source
+from finalcall.sources.choosing import open_source
+from finalcall.sources.closing import close_if_possible, close_quietly, tell_settled
+from finalcall.sources.opening import Opening, request_options
+from finalcall.sources.waiting import Broken, Overdue, Source, Waiting
 from finalcall.stats import Stats
 from finalcall.stop_reasons import StopReason
 from finalcall.tools import ToolsLike
 from finalcall.usage import Usage
-from finalcall.waiting import Broken, Overdue, Source, Waiting
 
 if TYPE_CHECKING:
     from finalcall.blocks import Blocks

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast, final
 
 from finalcall.clock import is_moved_by_hand
-from finalcall.closing import close_if_possible, close_quietly
-from finalcall.connection import connection_of
-from finalcall.direct import DirectSource, MemorySource
-from finalcall.handover import Handover
 from finalcall.iterating import iterate_of, whole
-from finalcall.opening import Opening
 from finalcall.pacing import Pacing, PacingChoice
-from finalcall.pumped import PumpedSource
-from finalcall.waiting import Broken, Overdue, Source, Waiting
+from finalcall.sources.closing import close_if_possible, close_quietly
+from finalcall.sources.connection import connection_of
+from finalcall.sources.direct import DirectSource, MemorySource
+from finalcall.sources.handover import Handover
+from finalcall.sources.opening import Opening
+from finalcall.sources.pumped import PumpedSource
+from finalcall.sources.waiting import Broken, Overdue, Source, Waiting
 
 
 def open_source(stream: Any, waiting: Waiting, choice: PacingChoice = "auto") -> Source:

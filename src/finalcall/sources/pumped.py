@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
-from finalcall.closing import close_quietly
-from finalcall.connection import Connection, connection_of
-from finalcall.handover import Handover
-from finalcall.hooks import listen
 from finalcall.pacing import Pacing
-from finalcall.transport import tap
-from finalcall.waiting import Broken, Exhausted, Overdue, Waiting
+from finalcall.sources.closing import close_quietly
+from finalcall.sources.connection import Connection, connection_of
+from finalcall.sources.handover import Handover
+from finalcall.sources.hooks import listen
+from finalcall.sources.transport import tap
+from finalcall.sources.waiting import Broken, Exhausted, Overdue, Waiting
 
 _PARTING: Final = 2.0
 """Seconds to wait for a thread that was woken; one that does not end by then is let go."""

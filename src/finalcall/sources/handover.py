@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 from finalcall.clock import is_moved_by_hand, watch
-from finalcall.waiting import Exhausted, Overdue, Waiting
+from finalcall.sources.waiting import Exhausted, Overdue, Waiting
 
 _AHEAD: Final = 64
 """Things that may lie ready: enough to hide the hand-over, little to hold."""

@@ -15,13 +15,13 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Final, Protocol, final
 
 from finalcall.clock import is_moved_by_hand, watch
-from finalcall.closing import close_quietly_awaiting, tell_settled
-from finalcall.hooks import listen
-from finalcall.opening import Opening
 from finalcall.pacing import Pacing
-from finalcall.threaded import Signal, ThreadedStream
-from finalcall.transport import tap
-from finalcall.waiting import Exhausted, Overdue, Waiting
+from finalcall.sources.closing import close_quietly_awaiting, tell_settled
+from finalcall.sources.hooks import listen
+from finalcall.sources.opening import Opening
+from finalcall.sources.threaded import Signal, ThreadedStream
+from finalcall.sources.transport import tap
+from finalcall.sources.waiting import Exhausted, Overdue, Waiting
 
 _QUEUED_EVENTS: Final = 128
 """Native events read ahead: enough to hide hand-over, little to hold."""
@@ -71,10 +71,10 @@ class ReadingTask(Protocol):
 def reading_task() -> ReadingTask:
     """A task, not yet started, of the event loop that runs the caller."""
     if _in_trio():
-        from finalcall.trio_reader import TrioTask
+        from finalcall.sources.trio_reader import TrioTask
 
         return TrioTask(_CLEAN_UP)
-    from finalcall.asyncio_reader import AsyncioTask
+    from finalcall.sources.asyncio_reader import AsyncioTask
 
     return AsyncioTask(_CLEAN_UP)
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, Protocol, Self, final
 
-from finalcall.closing import close_quietly
-from finalcall.connection import Connection, connection_of
 from finalcall.iterating import iterate_of, whole
-from finalcall.waiting import Exhausted
+from finalcall.sources.closing import close_quietly
+from finalcall.sources.connection import Connection, connection_of
+from finalcall.sources.waiting import Exhausted
 
 
 class Signal(Protocol):

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
 from finalcall.clock import is_moved_by_hand
-from finalcall.connection import Connection
 from finalcall.pacing import Pacing
-from finalcall.transport import tap
-from finalcall.waiting import Broken, Exhausted, Overdue, Waiting
+from finalcall.sources.connection import Connection
+from finalcall.sources.transport import tap
+from finalcall.sources.waiting import Broken, Exhausted, Overdue, Waiting
 
 _END: Final = object()
 
