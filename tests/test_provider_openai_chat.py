@@ -332,6 +332,9 @@ ERRORS: dict[str, Any] = {
     "a flat error": {"object": "error", "message": "S3NT1N3L", "type": "BadRequest", "code": 400},
     "a typed error": {"type": "error", "error": {"message": "S3NT1N3L"}},
     "Groq's": chunk(x_groq={"error": "S3NT1N3L"}),
+    "one in a delta": chunk({"content": "", "error": {"message": "S3NT1N3L"}}),
+    "a typed one beside a choice": {**chunk({"content": ""}), "type": "error"},
+    "MiniMax's beside a choice": {**chunk({"content": ""}), "base_resp": {"status_code": 1027}},
     "MiniMax's": {"choices": None, "base_resp": {"status_code": 1027, "status_msg": "S3NT1N3L"}},
 }
 

@@ -92,6 +92,12 @@ def test_how_a_response_ends(event: Any, reason: str | None, expected: str) -> N
     assert settler.ending.marker or settler.ending.cause is not None
 
 
+def going_on(kind: str, error: Any) -> Any:
+    """An event that is no end of its response, with an error in it."""
+    response = {"id": "resp_1", "status": "in_progress", "error": error}
+    return {"type": f"response.{kind}", "response": response}
+
+
 ERRORS: list[tuple[Any, Cause, str]] = [
     ({"type": "error", "code": "x", "message": "y"}, Cause.PROVIDER_ERROR, "x"),
     (
@@ -101,6 +107,10 @@ ERRORS: list[tuple[Any, Cause, str]] = [
     ),
     ({"type": "error"}, Cause.PROVIDER_ERROR, "error"),
     ({"error": {"code": 502, "message": "x"}}, Cause.PROVIDER_ERROR, "502"),
+    (going_on("created", {"code": "server_error"}), Cause.PROVIDER_ERROR, "server_error"),
+    (going_on("in_progress", {"code": "server_error"}), Cause.PROVIDER_ERROR, "server_error"),
+    (going_on("new", {"message": "x"}), Cause.PROVIDER_ERROR, "error"),
+    (ending(error={"type": "server_error"}), Cause.PROVIDER_ERROR, "server_error"),
     (ending("failed", error={"code": "invalid_prompt"}), Cause.PROVIDER_ERROR, "invalid_prompt"),
     (ending("failed", error={"code": "bio_policy"}), Cause.SAFETY, "bio_policy"),
     (ending("failed", error=None), Cause.PROVIDER_ERROR, "failed"),

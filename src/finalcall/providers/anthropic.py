@@ -21,7 +21,6 @@ from finalcall.events import (
     StreamFault,
     TextDelta,
 )
-from finalcall.narrow import is_object
 from finalcall.outcomes import Cause
 from finalcall.providers.base import (
     Answered,
@@ -30,7 +29,6 @@ from finalcall.providers.base import (
     Normaliser,
     OpenCall,
     Provider,
-    bare_error,
     carrying,
     only_native,
 )
@@ -128,7 +126,7 @@ class AnthropicNormaliser(Normaliser):
         yields, so they say nothing new.
         """
         handler = self._handlers.get(read_text(native, "type"))
-        return self._other(native) if handler is None else handler(self, native)
+        return self.unknown(native) if handler is None else handler(self, native)
 
     def following(self, key: str) -> Following | None:
         """The pieces of the block that the last event was of."""
@@ -158,14 +156,6 @@ class AnthropicNormaliser(Normaliser):
             return text
 
         return follow
-
-    def _other(self, native: Any) -> list[Event]:
-        """An event that says nothing new, an error alone, or an error's frame of Amazon Bedrock."""
-        name = next(iter(native), "") if is_object(native) and len(native) == 1 else ""
-        if str(name).endswith(("Exception", "Error")):
-            return [self.fault({"type": str(name)}, native)]
-        error = bare_error(native)
-        return only_native(native) if error is None else [self.fault(error, native)]
 
     def _message_start(self, native: Any) -> list[Event]:
         message = read(native, "message")
@@ -360,9 +350,6 @@ class AnthropicNormaliser(Normaliser):
         self.ended = True
         return only_native(native)
 
-    def _error(self, native: Any) -> list[Event]:
-        return [self.fault(read(native, "error"), native)]
-
     def _read_usage(self, holder: Any) -> None:
         usage = read(holder, "usage")
         for name in ("input_tokens", "output_tokens"):
@@ -407,7 +394,6 @@ class AnthropicNormaliser(Normaliser):
         "content_block_delta": _delta,
         "content_block_start": _block_start,
         "content_block_stop": _block_stop,
-        "error": _error,
         "message_delta": _message_delta,
         "message_start": _message_start,
         "message_stop": _message_stop,

@@ -28,7 +28,7 @@ from finalcall.events import (
     StreamFault,
 )
 from finalcall.outcomes import Cause
-from finalcall.providers.native import read
+from finalcall.providers.reported import error_code, error_in
 from finalcall.results import ToolResult
 from finalcall.stop_reasons import StopReason, Verdict
 from finalcall.tools import ToolSet
@@ -259,6 +259,16 @@ class Normaliser(ABC):
         self.ended = True
         return StreamFault(Cause.PROVIDER_ERROR, error_code(error), native=native)
 
+    def unknown(self, native: Any, inner: Any = None) -> list[Event]:
+        """An event of no known kind: the error that it reports, in whatever form, or nothing new.
+
+        Args:
+            native: The event.
+            inner: What stands in it, where that is not the event itself.
+        """
+        error = error_in(native if inner is None else inner)
+        return only_native(native) if error is None else [self.fault(error, native)]
+
     def external(
         self, call_id: str | None, name: str, native: Any, state: ExternalState | None = None
     ) -> ExternalCallChanged:
@@ -272,26 +282,6 @@ class Normaliser(ABC):
         if call_id:
             self._external_by_id[call_id] = made
         return ExternalCallChanged(made, native)
-
-
-def bare_error(native: Any) -> Any:
-    """The error of an event that says nothing else, not even its type; `None` for all others."""
-    return None if isinstance(read(native, "type"), str) else read(native, "error")
-
-
-def error_code(error: Any) -> str:
-    """The type or code of a provider's error object: never its message, which may quote text."""
-    for name in ("code", "type", "status"):
-        value = read(error, name)
-        if _is_code(value):
-            return str(value)[:80]
-    return "error"
-
-
-def _is_code(value: Any) -> bool:
-    if isinstance(value, int):
-        return abs(value) < 10**9  # longer ones are no codes, and may not even be printable
-    return isinstance(value, str) and value not in ("", "error")
 
 
 @final

@@ -34,6 +34,7 @@ from finalcall.providers.base import (
     only_native,
 )
 from finalcall.providers.native import read, read_count, read_index, read_list, read_text, to_plain
+from finalcall.providers.reported import is_exception
 from finalcall.providers.values import given_text
 from finalcall.stop_reasons import Verdict
 from finalcall.strict import NotStrictJSON, encodable, parse_strict
@@ -67,17 +68,12 @@ _EVENTS: Final = frozenset(
 )
 
 
-def _is_exception(name: Any) -> bool:
-    """Whether a frame's name is that of an exception, such as `throttlingException`."""
-    return isinstance(name, str) and name.endswith(("Exception", "Error"))
-
-
 def recognises(native: Any) -> bool:
     """Whether a native event is one of ConverseStream's."""
     if not is_mapping(native) or len(native) != 1:
         return False
     name, payload = next(iter(native.items()))
-    return is_mapping(payload) and (name in _EVENTS or _is_exception(name))
+    return is_mapping(payload) and (name in _EVENTS or is_exception(name))
 
 
 @final
@@ -134,8 +130,8 @@ class BedrockConverseNormaliser(Normaliser):
 
     def feed(self, native: Any) -> list[Event]:
         """Translate one event: a dict whose one key is the event's name."""
-        if not is_mapping(native):
-            return only_native(native)
+        if not is_mapping(native) or self._handlers.keys().isdisjoint(native):
+            return self.unknown(native)
         if len(native) == 1:
             name, payload = next(iter(native.items()))
             return self._frame(name, payload, native)
@@ -148,7 +144,7 @@ class BedrockConverseNormaliser(Normaliser):
         handler = self._handlers.get(name)
         if handler is not None:
             return handler(payload, native)
-        if _is_exception(name):
+        if is_exception(name):
             return [self.fault({"code": name}, native)]
         return only_native(native)
 

@@ -25,7 +25,6 @@ from finalcall.providers.base import (
     Normaliser,
     OpenCall,
     Provider,
-    bare_error,
     carrying,
     only_native,
 )
@@ -115,7 +114,6 @@ class CohereNormaliser(Normaliser):
             "tool-call-end": self._call_end,
             "message-start": self._message_start,
             "message-end": self._message_end,
-            "error": lambda native: [self.fault(read(native, "error"), native)],
         }
         self._first_version_handlers: dict[str, Callable[[Any], list[Event]]] = {
             "stream-start": self._stream_start,
@@ -132,8 +130,7 @@ class CohereNormaliser(Normaliser):
             return handler(native)
         handler = self._first_version_handlers.get(read_text(native, "event_type"))
         if handler is None:
-            error = bare_error(native)
-            return only_native(native) if error is None else [self.fault(error, native)]
+            return self.unknown(native)
         self._first_version = True
         return handler(native)
 

@@ -56,6 +56,7 @@ from finalcall.providers.native import (
     read_list,
     read_text,
 )
+from finalcall.providers.reported import error_beside, error_in
 from finalcall.stop_reasons import StopReason, Verdict
 
 _EXTERNAL_CALLS: Final = (("executableCode", "executable_code"), ("toolCall", "tool_call"))
@@ -71,6 +72,13 @@ _GROUNDING: Final = (
     ("urlContextMetadata", "url_context_metadata", "url_context"),
 )
 """What a candidate says of searches that left no part."""
+
+_CONTENTS: Final = (
+    ("candidates", "candidates"),
+    ("promptFeedback", "prompt_feedback"),
+    ("usageMetadata", "usage_metadata"),
+)
+"""What a response holds, one of them at least."""
 
 _COUNTS: Final = (
     ("promptTokenCount", "prompt_token_count"),
@@ -187,7 +195,8 @@ class GeminiNormaliser(Normaliser):
 
     def _read_notice(self, response: Any) -> None:
         """An error, or a refused prompt: there are mostly no candidates then."""
-        error = response.get("error") if is_object(response) else None
+        known = any(read_either(response, *names) is not None for names in _CONTENTS)
+        error = error_beside(response) if known else error_in(response)
         if error is not None:
             self._events.append(self.fault(error, self._take_native()))
         feedback = read_either(response, "promptFeedback", "prompt_feedback")

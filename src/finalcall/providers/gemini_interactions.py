@@ -22,7 +22,6 @@ from finalcall.events import (
     StreamFault,
     TextDelta,
 )
-from finalcall.narrow import is_object
 from finalcall.outcomes import Cause
 from finalcall.providers.base import (
     Answered,
@@ -31,11 +30,11 @@ from finalcall.providers.base import (
     OpenCall,
     Provider,
     carrying,
-    error_code,
     only_native,
 )
 from finalcall.providers.gemini_steps import Step, answer_steps, input_steps
 from finalcall.providers.native import is_done, read, read_count, read_index, read_list, read_text
+from finalcall.providers.reported import error_code
 from finalcall.providers.values import given_text
 from finalcall.stop_reasons import Verdict
 
@@ -97,13 +96,13 @@ class GeminiInteractionsNormaliser(Normaliser):
         if isinstance(native, str):
             return self._done(native)
         event = _known(native, "event_type")
-        kind = _kind_of(event)
+        kind = read_text(event, "event_type")
         handler = self._handlers.get(kind)
         if handler is not None:
             return handler(self, event, native)
         if kind.startswith("interaction."):
             return self._status_changed(event, native)
-        return only_native(native)
+        return self.unknown(native, event)
 
     def end(self) -> list[Event]:
         """The pause that nothing came after."""
@@ -143,7 +142,8 @@ class GeminiInteractionsNormaliser(Normaliser):
 
     def _status_changed(self, event: Any, native: Any) -> list[Event]:
         """A status on the way: one that is an end counts, though more may come."""
-        status = read_text(event, "status") or _kind_of(event).removeprefix("interaction.")
+        kind = read_text(event, "event_type").removeprefix("interaction.")
+        status = read_text(event, "status") or kind
         self._read_usage(read(event, "usage"))
         self._token = read_text(event, "continuation_token") or self._token
         if status in _GOING_ON or status not in STOP_REASONS:
@@ -176,9 +176,6 @@ class GeminiInteractionsNormaliser(Normaliser):
             return [StreamFault(_FAULTS[status], code, native=native)]
         self._status = status
         return [self.stopped(status, native)]
-
-    def _error(self, event: Any, native: Any) -> list[Event]:
-        return [self.fault(read(event, "error"), native)]
 
     def _read_usage(self, usage: Any) -> None:
         """Thoughts are counted apart from output, and tool results from input."""
@@ -441,7 +438,6 @@ class GeminiInteractionsNormaliser(Normaliser):
         "content.delta": _content_delta,
         "content.start": _content_start,
         "content.stop": _step_stop,
-        "error": _error,
         "interaction.complete": _completed,
         "interaction.completed": _completed,
         "interaction.created": _created,
@@ -458,14 +454,6 @@ def _known(node: Any, discriminator: str) -> Any:
         return node
     raw = read(node, "raw")
     return node if raw is None else raw
-
-
-def _kind_of(event: Any) -> str:
-    """An event's type; a decoder of bytes may have named an error in its own way."""
-    kind = read_text(event, "event_type")
-    if not kind and is_object(event) and read_text(event, "type") == "error":
-        return "error"
-    return kind
 
 
 PROVIDER: Final = Provider("gemini-interactions", GeminiInteractionsNormaliser, recognises, "sse")

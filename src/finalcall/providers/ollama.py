@@ -62,6 +62,8 @@ class OllamaNormaliser(Normaliser):
         if is_mapping(native) and read(native, "error"):
             return [self.fault(read(native, "error"), native)]
         message = read(native, "message")
+        if read(native, "done") is None and (message is None or isinstance(message, str)):
+            return self.unknown(native)
         events: list[Event] = []
         thinking, text = read_text(message, "thinking"), read_text(message, "content")
         if thinking:

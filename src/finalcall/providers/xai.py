@@ -164,6 +164,8 @@ class XaiNormaliser(Normaliser):
             index = read_index(output, "index") or 0
             self._read(output, (index if alternatives else 0, index), native, events)
         self._read_usage(_pick(chunk, "usage"))
+        if _pick(chunk, "outputs") is None:
+            return self.unknown(native, chunk)
         return carrying(events, native)
 
     def _read(self, output: Any, place: tuple[int, int], native: Any, events: list[Event]) -> None:

@@ -71,6 +71,9 @@ VOCABULARIES: Final[Mapping[str, Mapping[str, Verdict]]] = {
 """The keys of `response_metadata` that hold a stop reason, and whose words stand there. No word
 means one thing under a key for one provider and another for the next."""
 
+_CHUNK: Final = "AIMessageChunk"
+"""What every chunk says its type is."""
+
 STOP_REASONS: Final[Mapping[str, Verdict]] = {
     **_RESPONSES,
     **{word: verdict for table in VOCABULARIES.values() for word, verdict in table.items()},
@@ -81,7 +84,7 @@ STOP_REASONS: Final[Mapping[str, Verdict]] = {
 def recognises(native: Any) -> bool:
     """Whether a native event is a message chunk of LangChain's."""
     chunk = _chunk_of(native)
-    return read_text(chunk, "type") == "AIMessageChunk" and (
+    return read_text(chunk, "type") == _CHUNK and (
         is_mapping(chunk) or hasattr(chunk, "tool_call_chunks")
     )
 
@@ -127,6 +130,8 @@ class LangChainNormaliser(Normaliser):
         self._pieces = {}
         chunk = _chunk_of(native)
         content = read(chunk, "content")
+        if content is None and read_text(chunk, "type") != _CHUNK:
+            return self.unknown(native)
         custom_inputs = self._read_content(content) if content else {}
         kwargs = read(chunk, "additional_kwargs")
         if kwargs:

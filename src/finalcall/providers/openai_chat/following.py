@@ -52,6 +52,7 @@ class Place:
             or chunk.get("usage")
             or chunk.get("x_groq")
             or chunk.get("error")
+            or chunk.get("base_resp")
             # Nothing more in the choice: whatever is neither its delta nor its index is null.
             or [*choice.values()].count(None) != len(choice) - 2
             # Where there is nothing but the fields that were just read, nobody need look further.

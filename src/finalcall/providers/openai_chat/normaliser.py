@@ -48,6 +48,7 @@ from finalcall.providers.openai_chat.following import follower
 from finalcall.providers.openai_chat.keying import KeyedCall
 from finalcall.providers.openai_chat.sink import Sink
 from finalcall.providers.openai_chat.stops import NO_REASONS, STOP_REASONS
+from finalcall.providers.reported import error_beside, error_in
 from finalcall.stop_reasons import StopReason, Verdict
 
 _CHUNK_OBJECTS: Final = frozenset({"chat.completion.chunk", "chat.completion"})
@@ -75,8 +76,8 @@ def recognises(native: Any) -> bool:
         return True
     if is_mapping(native) and "choices" in native:
         return True
-    error = fields.get("error")
-    return not fields.get("type") and bool(error) and (isinstance(error, str) or is_mapping(error))
+    error = error_in(fields)
+    return isinstance(error, str) or is_mapping(error)
 
 
 @final
@@ -220,8 +221,8 @@ class ChatNormaliser(Normaliser):
         self._read_stop(choice, fields)
         if usage := fields.get("usage"):
             self._read_usage(usage)
-        if error := fields.get("error"):
-            self._error = error
+        for node in (fields, delta):
+            self._error = fields_of(node).get("error") or self._error
 
     # Deltas
 
@@ -389,16 +390,9 @@ class ChatNormaliser(Normaliser):
         self._error = fields.get("error") or self._error
 
     def _read_error(self, chunk: Mapping[str, Any]) -> None:
-        error = chunk.get("error")
-        if chunk.get("choices") and is_mapping(error) and not any(error.values()):
-            error = None  # some gateways put a blank one beside good choices
-        status = chunk.get("base_resp")  # MiniMax's own; its code is 0 where all is well
-        if is_mapping(status) and status.get("status_code"):
-            error = error or {"code": status["status_code"]}
-        error = error or self._error
-        if not error and "error" in (chunk.get("object"), chunk.get("type")):
-            error = chunk
-        if error:
+        known = chunk.get("choices") or chunk.get("usage")
+        error = self._error or (error_beside(chunk) if known else error_in(chunk))
+        if error is not None:
             self._sink.events.append(self.fault(error, self._sink.carried()))
 
     # History

@@ -353,7 +353,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         if not kind:
             return self._untyped(native)
         if "_call" not in kind:
-            return only_native(native)
+            return self._going_on(native)
         item = self._registry.of_piece(*place_of(native))
         last_word = kind.rpartition(".")[2]
         if item is not None and item.external is not None:
@@ -378,8 +378,7 @@ class OpenAIResponsesNormaliser(Normaliser):
                 event if event.native is None else event.carrying(native)
                 for event in self.feed(framed)
             ]
-        error = read(native, "error")
-        return only_native(native) if error is None else [self._failed(error, native)]
+        return self.unknown(native)
 
     # The response
 
@@ -398,13 +397,18 @@ class OpenAIResponsesNormaliser(Normaliser):
                 self._registry.forget()
         self.response.started = True
         self.response.read(response, self.usage)
-        return carrying(events, native)
+        return [*events, *self._going_on(native)]
 
     def _progressed(self, native: Any) -> list[Event]:
         response = read(native, "response")
         if not self.response.started:
             self.response.read(response, self.usage)
-        return only_native(native)
+        return self._going_on(native)
+
+    def _going_on(self, native: Any) -> list[Event]:
+        """An event that is no end of its response, which may say there that it failed."""
+        error = fault_of("", read(native, "response"))
+        return self.unknown(native) if error is None else [self.fault(error, native)]
 
     def _terminal(self, native: Any) -> list[Event]:
         kind, response = read_text(native, "type"), read(native, "response")
@@ -412,7 +416,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         self.response.read(response, self.usage)
         error = fault_of(kind, response)
         if error is not None:
-            return [self._failed(error, native)]
+            return [self.fault(error, native)]
         events = self._reconcile(response)
         reasons = self.response.reasons(kind, response, self.usage)
         stops = [self.stopped(reason, None) for reason in reasons]
@@ -443,11 +447,8 @@ class OpenAIResponsesNormaliser(Normaliser):
             self.anomaly("promised_calls_missing")
         return events
 
-    def _error(self, native: Any) -> list[Event]:
-        nested = read(native, "error")
-        return [self._failed(native if nested is None else nested, native)]
-
-    def _failed(self, error: Any, native: Any) -> StreamFault:
+    def fault(self, error: Any, native: Any) -> StreamFault:
+        """An error that the provider reported: a few codes say more than that it failed."""
         self.ended: bool = True
         cause, code = fault_cause(error)
         return StreamFault(cause, code, native=native)
@@ -478,7 +479,7 @@ class OpenAIResponsesNormaliser(Normaliser):
         return input_items(items, answers, kept=self._kept and self.response.stored)
 
     _handlers: ClassVar[Mapping[str, Callable[[Any, Any], list[Event]]]] = {
-        "error": _error,
+        "error": Normaliser.unknown,
         "response.created": _created,
         "response.custom_tool_call_input.delta": _arguments_delta,
         "response.custom_tool_call_input.done": _arguments_done,

@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 from finalcall.providers.native import read, read_index, read_text
 from finalcall.providers.openai_responses.items import Item
+from finalcall.providers.reported import error_in
 
 
 @final
@@ -107,8 +108,7 @@ class Seam:
             number: Its sequence number, or `None`.
             matters: It is of a type that changes something.
         """
-        kind = read_text(native, "type")
-        if kind == "error" or (not kind and read(native, "error") is not None):
+        if error_in(native) is not None:
             return Fit.NEW  # a stream that fails says so, whatever its number
         if number is None:
             return Fit.GAP if matters else Fit.NEW

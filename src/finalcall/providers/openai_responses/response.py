@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from finalcall.outcomes import Cause
-from finalcall.providers.base import error_code
 from finalcall.providers.native import read, read_count, read_text
+from finalcall.providers.reported import error_beside, error_code
 from finalcall.stop_reasons import Verdict
 from finalcall.usage import Usage
 
@@ -53,17 +53,16 @@ _GOING_ON: Final = frozenset({"queued", "in_progress"})
 
 
 def fault_of(kind: str, response: Any) -> Any:
-    """The error of a response that failed or was cancelled, `None` where it was neither.
+    """The error of a response that failed or was cancelled, or that states one; else `None`.
 
     Args:
-        kind: The terminal event's type.
+        kind: The event's type.
         response: The response in it.
     """
-    error = read(response, "error")
     for status in _FAULTS:
-        if status in (TERMINALS[kind], read_text(response, "status")):
-            return error or {"code": status}
-    return error if read_text(error, "code") or read_text(error, "message") else None
+        if status in (TERMINALS.get(kind), read_text(response, "status")):
+            return read(response, "error") or {"code": status}
+    return error_beside(response)
 
 
 def fault_cause(error: Any) -> tuple[Cause, str]:
