@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -13,6 +15,7 @@ from botocore.exceptions import EventStreamError
 
 from finalcall import Cause, Turn
 from finalcall.testing import RecordedEvent, Recording, cut_after, stall_after
+from tests.messages import CLEAN, TOOLS
 from tests.real_clients import arun, differences, run, serve
 from tests.streams import FIXTURES, cases, outcomes_of
 
@@ -34,19 +37,36 @@ def no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def converse(base_url: str) -> Iterator[Any]:
-    """The event stream of one request."""
+def bedrock(base_url: str) -> Iterator[Any]:
+    """A client of the server."""
     # A stream that is being read can only be closed once its read returns: the client's own limit.
     config = Config(retries={"total_max_attempts": 1}, read_timeout=1)
     client: Any = boto3.client(
         "bedrock-runtime", region_name="us-east-1", endpoint_url=base_url, config=config
     )
+    with closing(client):
+        yield client
+
+
+@contextmanager
+def converse(base_url: str) -> Iterator[Any]:
+    """The event stream of one request."""
     messages = [{"role": "user", "content": [{"text": "go"}]}]
     with (
-        closing(client),
+        bedrock(base_url) as client,
         closing(client.converse_stream(modelId="m", messages=messages)["stream"]) as stream,
     ):
         yield stream
+
+
+@contextmanager
+def invoke(base_url: str) -> Iterator[Any]:
+    """The event stream of one request in the model's own terms."""
+    with (
+        bedrock(base_url) as client,
+        closing(client.invoke_model_with_response_stream(modelId="m", body=b"{}")["body"]) as body,
+    ):
+        yield body
 
 
 def converse_with(reply: Any, **options: Any) -> Turn:
@@ -118,3 +138,34 @@ def test_bytes_of_an_open_body_settle_as_events_do() -> None:
     """The frames themselves, for people without boto3."""
     body = CALL.recording.to_script().body()
     assert outcomes_of(run([body], tools=CALL.tools())) == CALL.expected()
+
+
+def chunks(*more: RecordedEvent) -> Recording:
+    """A message of Anthropic's as Amazon Bedrock frames it, without its end where more follows."""
+    framed = [
+        RecordedEvent("chunk", {"bytes": base64.b64encode(json.dumps(event).encode()).decode()})
+        for event in CLEAN[: -1 if more else None]
+    ]
+    return Recording(CALL.recording.header, (*framed, *more))
+
+
+async def test_chunks_of_the_models_own_events() -> None:
+    """Both turns take the body of the response; the events are the model's own, as from bytes."""
+    with serve(chunks(), chunks()) as server:
+        with invoke(server.base_url) as body, Turn(body, tools=TOOLS) as turn:
+            natives = [event.native for event in turn if event.native is not None]
+        with invoke(server.base_url) as body:
+            other = await arun(body, tools=TOOLS)
+    assert natives == CLEAN
+    assert (turn.provider, turn.verdict) == ("anthropic", "dispatch")
+    assert outcomes_of(other) == outcomes_of(turn)
+
+
+def test_an_exception_frame_among_chunks() -> None:
+    """The client raises it: no call runs, though the stop reason was good."""
+    error = RecordedEvent("internalServerException", {"message": "S3NT1N3L"})
+    with serve(chunks(error)) as server, invoke(server.base_url) as body:
+        turn = run(body, tools=TOOLS)
+    assert turn.ending is not None
+    assert turn.ending.cause is Cause.PROVIDER_ERROR
+    assert [one[2] for one in outcomes_of(turn)] == ["abandoned"]

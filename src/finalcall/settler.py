@@ -47,6 +47,7 @@ from finalcall.shown import Shown
 from finalcall.stop_reasons import Verdict
 from finalcall.tools import ToolSet, ToolsLike
 from finalcall.wire.undecodable import Undecodable
+from finalcall.wire.unwrapping import unwrapped
 
 if TYPE_CHECKING:
     from finalcall.blocks import Blocks
@@ -214,6 +215,7 @@ class Settler(Shown):
         """Take one native event, or a chunk of bytes, the long way, which knows every case."""
         if now is not None:
             self._timeline.now = now
+        native = unwrapped(native, begun=self._normaliser is not None)
         if self.ending is not None:
             self._note_late(native)
             return []
