@@ -359,6 +359,33 @@ def test_a_blank_error_beside_a_choice_is_none() -> None:
     assert [one[2] for one in words(settle(*good, blank, DONE))] == ["abandoned"]
 
 
+@pytest.mark.parametrize("name", ["parameters", "input"])
+@pytest.mark.parametrize("stated", [{}, {"arguments": ""}, {"arguments": " {}"}, {"arguments": {}}])
+@pytest.mark.parametrize("value", ['{"x":1}', {"x": 1}], ids=["text", "object"])
+def test_arguments_by_another_name(name: str, stated: dict[str, Any], value: Any) -> None:
+    """A call never runs with `{}` where its arguments only have another name."""
+    function = {"name": "f", **stated, name: value}
+    for delta in (
+        {"tool_calls": [{"index": 0, "id": "a", "function": function}]},
+        {"function_call": function},
+    ):
+        settler = settle(chunk(delta), chunk(finish="tool_calls"), DONE)
+        assert [one[1:] for one in words(settler)] == [("f", "dispatchable", {"x": 1})]
+
+
+def test_arguments_in_pieces_by_another_name() -> None:
+    """Each piece is read, and a blank one by the other name leaves the stated ones as they are."""
+    pieces = [{"name": "f", "parameters": ""}, {"parameters": '{"x":'}, {"parameters": "1}"}]
+    entries = [{"index": 0, "id": "a", "function": piece} for piece in pieces]
+    deltas = [chunk({"tool_calls": [one]}) for one in entries]
+    settler = settle(*deltas, chunk(finish="tool_calls"), DONE)
+    assert words(settler) == [("a", "f", "dispatchable", {"x": 1})]
+    function = {"name": "f", "arguments": "{}", "parameters": {}, "input": None}
+    entry_ = {"index": 0, "id": "a", "function": function}
+    settler = settle(chunk({"tool_calls": [entry_]}), chunk(finish="tool_calls"), DONE)
+    assert words(settler) == [("a", "f", "dispatchable", {})]
+
+
 def test_a_call_outside_of_a_list() -> None:
     """TGI sends its one call bare."""
     settler = settle(

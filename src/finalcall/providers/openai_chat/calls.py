@@ -34,6 +34,11 @@ _SERVER_IDS: Final = ("srvtoolu_", "mcptoolu_")
 NO_ID: Final = frozenset({"", "null", "None"})
 """What stands for the id of a call that has none."""
 
+_OTHER_NAMES: Final = ("parameters", "input")
+"""What some models call arguments, and what other services do."""
+
+_NO_ARGUMENTS: Final[tuple[Any, ...]] = (None, "", "{}", {})
+
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
@@ -181,7 +186,7 @@ class ChoiceCalls:
         Some gateways mirror an ordinary call in it: then it says nothing new.
         """
         fields = fields_of(function)
-        name, argument = fields.get("name"), fields.get("arguments")
+        name, argument = fields.get("name"), _argument_of(fields)
         name = name if isinstance(name, str) else ""
         text = argument if isinstance(argument, str) else _dumped(argument)
         if self._keys.latest is not None or not (name or text):
@@ -425,7 +430,17 @@ def _body_of(entry: Mapping[str, Any]) -> tuple[CallKind, Mapping[str, Any], Any
             return CallKind.CUSTOM, fields, fields.get("input")
     function = entry.get("function")
     fields = _NOTHING if function is None else fields_of(function)
-    return CallKind.FUNCTION, fields, fields.get("arguments")
+    return CallKind.FUNCTION, fields, _argument_of(fields)
+
+
+def _argument_of(function: Mapping[str, Any]) -> Any:
+    """A piece of arguments: where it says nothing, it may have come by another name."""
+    stated = function.get("arguments")
+    if (stated.strip() if isinstance(stated, str) else stated) in _NO_ARGUMENTS:
+        for name in _OTHER_NAMES:
+            if (value := function.get(name)) not in _NO_ARGUMENTS:
+                return value
+    return stated
 
 
 def _dumped(argument: Any) -> str:
