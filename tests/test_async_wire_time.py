@@ -91,7 +91,7 @@ DIALECTS = {
     ),
 }
 
-LIMITS = Idle(first=1.2, between=1.2, in_call=1.2, progress=2.4, quiet=0.9)
+LIMITS = Idle(first=1.2, between=1.2, in_call=1.2, progress=2.4, quiet=1.1)
 
 
 def sends(natives: Sequence[Any]) -> list[Send]:

@@ -620,5 +620,5 @@ def test_a_played_stream_settles_as_a_fed_one(tmp_path: Path) -> None:
 
 def test_a_dump_that_ends_in_its_first_event_is_unreadable(tmp_path: Path) -> None:
     """What is left at the end is read then, and may be nobody's."""
-    (tmp_path / "cut.sse").write_bytes(b"data: {}")
+    (tmp_path / "cut.sse").write_bytes(b'data: {"odd": 1}')
     assert "no known provider" in str(replay_file(tmp_path / "cut.sse").unreadable)

@@ -280,7 +280,7 @@ def test_the_wait_for_the_end_of_the_body_is_short(after_stop: float, limit: flo
     arrive(clocks, 7.0, progress=False)
     clocks.wait(7.0)
     clocks.wait_last(10.0)
-    clocks.heard(10.0 + limit / 2)
+    clocks.heard_at = 10.0 + limit / 2
     assert clocks.deadline() == 10.0 + limit
     assert clocks.expired(10.0 + limit) is Alarm.AFTER_STOP
 

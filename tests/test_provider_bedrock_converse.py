@@ -207,6 +207,14 @@ STREAMS: dict[str, tuple[list[Any], list[str]]] = {
         [{**START, **begin(0)}, {**piece(0, "{}"), **end(0)}, *stop()],
         ["dispatchable"],
     ),
+    "an exception beside a stop": (
+        [START, *call(0), {**stop()[0], "throttlingException": {"message": "x"}}],
+        ["abandoned"],
+    ),
+    "a frame of no known name beside a stop": (
+        [START, *call(0), {**stop()[0], "nextYear": {"message": "x"}}],
+        ["dispatchable"],
+    ),
     "two messages in one": (
         [START, *call(0, "a"), START, *call(0, "b"), *stop()],
         ["abandoned", "abandoned"],

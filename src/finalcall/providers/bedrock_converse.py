@@ -142,11 +142,9 @@ class BedrockConverseNormaliser(Normaliser):
 
     def _frame(self, name: Any, payload: Any, native: Any) -> list[Event]:
         handler = self._handlers.get(name)
-        if handler is not None:
-            return handler(payload, native)
-        if is_exception(name):
-            return [self.fault({"code": name}, native)]
-        return only_native(native)
+        if handler is None:
+            return self.unknown(native, {name: payload})
+        return handler(payload, native)
 
     def _message_start(self, payload: Any, native: Any) -> list[Event]:
         if not self._started:

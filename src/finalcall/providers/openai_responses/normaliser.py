@@ -450,8 +450,7 @@ class OpenAIResponsesNormaliser(Normaliser):
     def fault(self, error: Any, native: Any) -> StreamFault:
         """An error that the provider reported: a few codes say more than that it failed."""
         self.ended: bool = True
-        cause, code = fault_cause(error)
-        return StreamFault(cause, code, native=native)
+        return StreamFault(*fault_cause(error), native=native)
 
     # History
 
