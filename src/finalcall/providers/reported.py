@@ -86,7 +86,8 @@ def _names_error(kind: Any) -> bool:
 
 
 def _is_bad(code: Any) -> bool:
-    return isinstance(code, str | int | list | dict) and bool(code) and code not in _NO_CODES
+    # Its type is asked last: a type checker would say of a list that it does not know of what.
+    return bool(code) and code not in _NO_CODES and isinstance(code, str | int | list | dict)
 
 
 def _is_code(value: Any) -> bool:
