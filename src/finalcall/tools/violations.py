@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import difflib
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, TypeAlias, cast
 
@@ -198,7 +198,7 @@ _EXPECTED: Final[dict[str, Callable[[Any], str]]] = {
 }
 """What a keyword asks for, in words."""
 
-SIZED: Final = {
+SIZED: Final[Mapping[str, tuple[str, str]]] = {
     "maxItems": _ITEM,
     "maxLength": _CHARACTER,
     "maxProperties": _PROPERTY,
